@@ -1,0 +1,1 @@
+"""The rules of the pipeline: standard library only, no I/O, no clock."""
