@@ -1,0 +1,1 @@
+"""The settings by concern; `config.settings` joins them under flat names."""

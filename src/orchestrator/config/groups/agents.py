@@ -1,0 +1,168 @@
+"""Which agent CLI does the work, with which model, effort, time and money."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
+
+from orchestrator.config.kinds import Positive, Seconds, Tolerant, TolerantSeconds
+
+ROLES: Final = ("analyst", "architect", "developer", "reviewer", "tester", "deployer")
+
+Scope = Literal["run", "role", "item", "project", "day"]
+"""What a ceiling applies to, each one of its kind."""
+
+_MODEL = "Model of the {0}; empty: `agent_model_default`."
+_EFFORT = "Effort of the {0}. Left unset, `agent_effort_default` comes first and this default last."
+
+
+class Limit(BaseModel, frozen=True, extra="forbid"):
+    """A ceiling on what may be spent; what is not given is not limited."""
+
+    tokens: Annotated[int, Field(gt=0)] | None = None
+    cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    runs: Annotated[int, Field(gt=0)] | None = None
+    wall_s: Seconds | None = None
+
+
+class Agents(BaseModel):
+    """The agent CLI, the ladders of model, effort and time, budgets and the circuit breaker."""
+
+    agent_cli: Literal["claude", "codex", "script"] = Field(
+        "claude", description="Which agent CLI does the work."
+    )
+    agent_command: str = Field(
+        "",
+        description="Path of the agent CLI, or the executable of `script`. Empty: looked up on PATH. "
+        "CLAUDE_BIN is read too, for `claude`.",
+    )
+    agent_home_dir: Path | None = Field(
+        None, description="HOME of the agents and of git. Empty: the HOME of the service. †"
+    )
+    git_email_domain: str = Field(
+        "orchestrator.invalid",
+        min_length=1,
+        description="Domain of the e-mail addresses in commits. †",
+    )
+    subprocess_tree_kill_enabled: bool = Field(
+        True, description="End the whole process tree of a run or a test suite, not only its first process."
+    )
+    agent_kill_grace_seconds: Annotated[int, Field(gt=0, le=600), Tolerant(fallback=5)] = Field(
+        20,
+        description="Seconds between asking a process tree to end and killing it. A bad value counts as 5.",
+    )
+    agent_timeout_seconds: TolerantSeconds = Field(1800, description="Time limit of a run, in seconds.")
+    agent_timeout_developer_s: TolerantSeconds = Field(
+        3600, description="Time limit of the developer, in seconds."
+    )
+    agent_timeout_reviewer_s: TolerantSeconds = Field(
+        3000, description="Time limit of the reviewer, in seconds."
+    )
+    agent_timeout_overrides_json: str = Field(
+        "",
+        description='Time limits by role, which come first: {"tester": 2400}. Bad entries are ignored. †',
+    )
+    agent_model_default: str = Field("claude-opus-4-8", description="Model of every role without its own.")
+    agent_model_analyst: str = Field("", description=_MODEL.format("analyst"))
+    agent_model_architect: str = Field("", description=_MODEL.format("architect"))
+    agent_model_developer: str = Field("", description=_MODEL.format("developer"))
+    agent_model_reviewer: str = Field("", description=_MODEL.format("reviewer"))
+    agent_model_tester: str = Field("", description=_MODEL.format("tester"))
+    agent_model_deployer: str = Field("", description=_MODEL.format("deployer"))
+    agent_fallback_model: str = Field(
+        "", description="Model the CLI may switch to when the first is overloaded. Empty: none."
+    )
+    agent_effort_default: str = Field("", description="Effort of every role without its own.")
+    agent_effort_analyst: str = Field("high", description=_EFFORT.format("analyst"))
+    agent_effort_architect: str = Field("high", description=_EFFORT.format("architect"))
+    agent_effort_developer: str = Field("xhigh", description=_EFFORT.format("developer"))
+    agent_effort_reviewer: str = Field("high", description=_EFFORT.format("reviewer"))
+    agent_effort_tester: str = Field("medium", description=_EFFORT.format("tester"))
+    agent_effort_deployer: str = Field("medium", description=_EFFORT.format("deployer"))
+    budgets_json: str = Field(
+        "",
+        description='Ceilings by run, role, item, project and day, such as {"item": {"cost_usd": 20}}; '
+        "the limits are tokens, cost_usd, runs and wall_s. Empty: none. †",
+    )
+    breaker_enabled: bool = Field(True, description="Pause agent jobs while the agent's provider refuses. †")
+    breaker_failures: Positive = Field(3, description="Refusals in a row after which agent jobs pause.")
+    breaker_delay_s: Seconds = Field(
+        60,
+        description="First pause in seconds, doubled each time; a time the provider states comes first.",
+    )
+    breaker_max_delay_s: Seconds = Field(900, description="Longest pause in seconds.")
+
+    @field_validator("budgets_json")
+    @classmethod
+    def _budgets_are_known(cls, value: str) -> str:
+        _budgets(value)
+        return value
+
+    @property
+    def budgets(self) -> Mapping[Scope, Limit]:
+        """The ceilings by scope; a scope that is not named has none."""
+        return _budgets(self.budgets_json)
+
+    def agent_models(self, role: str) -> tuple[str, ...]:
+        """The levels of the model ladder below the project's own, without empty ones (ORCH-41)."""
+        return _filled(getattr(self, f"agent_model_{role}"), self.agent_model_default)
+
+    def agent_efforts(self, role: str) -> tuple[str, ...]:
+        """The levels of the effort ladder below the project's own; the last is the floor (ORCH-081)."""
+        name = f"agent_effort_{role}"
+        own = getattr(self, name) if name in self.model_fields_set else ""
+        return _filled(own, self.agent_effort_default, type(self).model_fields[name].default)
+
+    def agent_timeout(self, role: str) -> timedelta:
+        """The time limit of a run of ``role``: override, the role's own, the general one (ORCH-109)."""
+        own = getattr(self, f"agent_timeout_{role}_s", self.agent_timeout_seconds)
+        overrides, _ = timeout_overrides(self.agent_timeout_overrides_json)
+        return timedelta(seconds=overrides.get(role, own))
+
+
+def _filled(*levels: str) -> tuple[str, ...]:
+    return tuple(level for level in levels if level)
+
+
+_SECONDS: Final[TypeAdapter[int]] = TypeAdapter(Seconds)
+_BUDGETS: Final = TypeAdapter(Mapping[Scope, Limit])
+
+
+def timeout_overrides(text: str) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Read ``agent_timeout_overrides_json``: the usable seconds by role, and what is wrong with the rest."""
+    if not text.strip():
+        return {}, ()
+    try:
+        entries = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}, ("it is not JSON",)
+    if not isinstance(entries, dict):
+        return {}, ("it is not an object of seconds by role",)
+    usable: dict[str, int] = {}
+    faults: list[str] = []
+    for role, seconds in entries.items():
+        if role not in ROLES:
+            faults.append(f"{role!r} is no role; the roles are {', '.join(ROLES)}")
+            continue
+        try:
+            usable[role] = _SECONDS.validate_python(seconds)
+        except ValidationError:
+            faults.append(f"{seconds!r} for {role} is no number of seconds from 1 to a week")
+    return usable, tuple(faults)
+
+
+def _budgets(text: str) -> Mapping[Scope, Limit]:
+    if not text.strip():
+        return {}
+    try:
+        return _BUDGETS.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "[key]")
+        raise ValueError(
+            f"must be limits (tokens, cost_usd, runs, wall_s) by scope (run, role, item, project, day); "
+            f"at {place or 'the top'}: {first['msg']}"
+        ) from None
