@@ -1,0 +1,147 @@
+"""One database: short transactions, one after the other on SQLite, in threads on PostgreSQL."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from sqlalchemy import Connection, text
+
+from orchestrator.ports.clock import Clock
+from orchestrator.store.engines import READ, connect, translated
+from orchestrator.store.owners import Owner
+from orchestrator.store.unit import Unit
+
+Result = TypeVar("Result")
+
+
+class Bell:
+    """Wakes those who wait for jobs in this process; may be rung from any thread."""
+
+    def __init__(self) -> None:
+        """Nobody waits, nothing was rung."""
+        self._lock = threading.Lock()
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self.rung = 0
+
+    def ring(self) -> None:
+        """Wake everybody."""
+        with self._lock:
+            self.rung += 1
+            waiting, self._waiting = self._waiting, set()
+        for loop, event in waiting:
+            loop.call_soon_threadsafe(event.set)
+
+    async def heard(self, since: int) -> None:
+        """Return once the bell was rung after it had been rung ``since`` times."""
+        entry = (asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            if self.rung != since:
+                return
+            self._waiting.add(entry)
+        try:
+            await entry[1].wait()
+        finally:
+            with self._lock:
+                self._waiting.discard(entry)
+
+
+class _Turn(threading.local):
+    """Whether this thread is inside a transaction (an attribute of each thread, hence no slot)."""
+
+    taken = False
+
+
+class Database:
+    """Runs functions in transactions, for one process (``owner``)."""
+
+    def __init__(self, url: str, clock: Clock, owner: Owner) -> None:
+        """Connect to ``url``; the schema is taken as it is found.
+
+        Raises:
+            BadInput: ``url`` names no database that is supported.
+            Malformed, Unavailable: as `translated`.
+        """
+        self.engine = connect(url)
+        self.clock = clock
+        self.owner = owner
+        self.bell = Bell()
+        self.commits = 0
+        self._inline = self.engine.dialect.name == "sqlite"
+        self._lock = threading.Lock()
+        self._turn = _Turn()
+        with translated():
+            # SQLite keeps its one connection: opening costs more than a transaction does.
+            self._connection: Connection | None = self.engine.connect() if self._inline else None
+
+    def close(self) -> None:
+        """Give the connections back."""
+        if self._connection is not None:
+            self._connection.close()
+        self.engine.dispose()
+
+    async def perform(self, work: Callable[[Unit], Result], *, read: bool = False) -> Result:
+        """Run ``work`` in one transaction: all of it is stored, or (when it raises) nothing.
+
+        ``read`` promises that it writes nothing; it then waits for no writer.
+
+        Raises:
+            Conflict, Malformed, Unavailable: as `translated`.
+            RuntimeError: a transaction is under way in this thread, or ``work`` wants to be awaited.
+        """
+        if self._inline or self._turn.taken:
+            return self.run(work, read=read)
+        return await asyncio.to_thread(self.run, work, read=read)
+
+    def run(self, work: Callable[[Unit], Result], *, read: bool = False) -> Result:
+        """The same, in this thread."""
+        if self._turn.taken:
+            raise RuntimeError("a transaction is under way: do the second thing in it, or after it")
+        self._turn.taken = True
+        try:
+            if self._connection is None:
+                with translated(), self.engine.connect() as connection:
+                    return self._in(connection, work, read=read)
+            with self._lock:
+                return self._in(self._connection, work, read=read)
+        finally:
+            self._turn.taken = False
+
+    def changes_elsewhere(self) -> int:
+        """A number that differs once another connection has committed; always 0 where SQLite is not used."""
+        if not self._inline:
+            return 0
+        return self.run(lambda unit: int(unit.value(text("PRAGMA data_version"))), read=True)
+
+    def _in(self, connection: Connection, work: Callable[[Unit], Result], *, read: bool) -> Result:
+        unit = Unit(connection, self.clock.now, self.owner)
+        if self._inline:
+            connection.execution_options(**{READ: read})
+        with translated(), connection.begin() as transaction:
+            result = work(unit)
+            if inspect.iscoroutine(result):
+                result.close()
+                raise RuntimeError("nothing can be awaited in a transaction: hand in a plain function")
+            unit.vouch()
+            transaction.commit()
+        if unit.wrote:
+            self.commits += 1
+        if unit.enqueued:
+            self.bell.ring()
+        return result
+
+
+async def first_of(bell: Bell, since: int, clock: Clock, timeout: timedelta) -> None:
+    """Return when the bell was rung after ``since``, or when ``timeout`` is over."""
+    if bell.rung != since:
+        return
+    tasks = [asyncio.ensure_future(bell.heard(since)), asyncio.ensure_future(clock.sleep(timeout))]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,203 @@
+"""The job queue in the store's own table: enqueued with its cause, started within milliseconds."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Executable, and_, bindparam, exists, func, or_, select
+
+from orchestrator.errors import Conflict
+from orchestrator.pipeline.stages import TERMINAL
+from orchestrator.ports.queue import Job, JobKind, JobStatus
+from orchestrator.store.database import Bell, Database, first_of
+from orchestrator.store.jobs import held_by, job_of
+from orchestrator.store.owners import Alive, Owner, is_alive
+from orchestrator.store.tables import Instant, job_deps, jobs, tasks
+from orchestrator.store.unit import Unit
+
+
+@dataclass(slots=True)
+class _Round:
+    """What a worker did since it last waited: how often the bell had been rung when it first claimed."""
+
+    bell: Bell
+    since: int | None = None
+
+
+# Tasks started by a worker see what it claimed: a worker may wait in a task of its own.
+_ROUND: Final[ContextVar[_Round | None]] = ContextVar("round", default=None)
+
+
+class SqlQueue:
+    """`ports.queue.Queue` for one process, on whichever database the store uses."""
+
+    def __init__(self, database: Database, *, alive: Alive = is_alive) -> None:
+        """Claim for the owner of ``database``; ``alive`` tells whether another owner is still there."""
+        self._database = database
+        self._alive = alive
+
+    async def claim(self, kinds: Collection[JobKind]) -> Job | None:
+        """Take the next due job of these kinds for this process; ``None`` when there is none.
+
+        The higher priority first, then the older job. Work for an item that waits for another one is left
+        alone (ORCH-026).
+        """
+        present = self._round()
+        if present.since is None:
+            present.since = present.bell.rung
+        return await self._database.perform(lambda unit: _claim(unit, kinds))
+
+    async def retry(self, job: Job, *, after: timedelta, error: str, spend: bool) -> None:
+        """Put a running job back; ``spend`` counts an attempt.
+
+        Its next run is a new one: `Runs.start` gives another run id. If a job with the same ``dedup`` key was
+        queued meanwhile, that one goes on instead. A job that was cancelled stays cancelled.
+
+        Raises:
+            Conflict: the job is not running for this process any more.
+        """
+        back = {
+            "available_at": self._database.clock.now() + after,
+            "error": error,
+            "attempts": jobs.c.attempts + int(spend),
+            "retries": jobs.c.retries + 1,
+        }
+        await self._change(job, lambda unit: _put_back(unit, held_by(unit.owner, job), back))
+
+    async def fail(self, job: Job, *, error: str) -> None:
+        """End a running job as failed; a job that was cancelled stays cancelled.
+
+        Raises:
+            Conflict: as `retry`.
+        """
+        await self._end(job, status=JobStatus.FAILED, error=error)
+
+    async def finish(self, job: Job, result: Mapping[str, object]) -> None:
+        """End a running job as done; a job that was cancelled meanwhile stays cancelled.
+
+        Raises:
+            Conflict: as `retry`.
+        """
+        await self._end(job, status=JobStatus.DONE, result=dict(result))
+
+    async def requeue_dead(self) -> int:
+        """Queue again the running jobs of processes that are gone; how many (inventory §6.4)."""
+        return await self._database.perform(self._requeue)
+
+    async def wait(self, timeout: timedelta) -> None:
+        """Return when something was enqueued in this process, or when ``timeout`` is over.
+
+        What was enqueued since the caller's first claim after its last wait counts, so that nothing is missed
+        in between, whatever the kinds that were claimed.
+        """
+        present = self._round()
+        since = present.bell.rung if present.since is None else present.since
+        present.since = None
+        await first_of(present.bell, since, self._database.clock, timeout)
+
+    async def next_due(self, kinds: Collection[JobKind]) -> datetime | None:
+        """When the earliest queued job of these kinds becomes due."""
+        wanted = {"kinds": list(kinds)}
+        found: datetime | None = await self._database.perform(
+            lambda unit: unit.value(_NEXT_DUE, wanted), read=True
+        )
+        return found
+
+    def _round(self) -> _Round:
+        present = _ROUND.get()
+        if present is None or present.bell is not self._database.bell:
+            present = _Round(self._database.bell)
+            _ROUND.set(present)
+        return present
+
+    async def _end(self, job: Job, **values: object) -> None:
+        def end(unit: Unit) -> int:
+            mine = jobs.update().where(*held_by(unit.owner, job))
+            return unit.write(mine.values(finished_at=unit.now(), **values))
+
+        await self._change(job, end)
+
+    async def _change(self, job: Job, change: Callable[[Unit], int]) -> None:
+        def guarded(unit: Unit) -> None:
+            if change(unit):
+                return
+            status = unit.value(select(jobs.c.status).where(jobs.c.id == job.id))
+            if status != JobStatus.CANCELLED:
+                raise Conflict(f"job {job.id} is not running for this process any more")
+
+        await self._database.perform(guarded)
+
+    def _requeue(self, unit: Unit) -> int:
+        running = select(jobs.c.id, jobs.c.pid, jobs.c.owner_boot).where(jobs.c.status == JobStatus.RUNNING)
+        rows = unit.rows(running.order_by(jobs.c.id))
+        holders = {(row.pid, row.owner_boot) for row in rows}
+        gone = {holder for holder in holders if not self._holds(unit, *holder)}
+        # One by one: of two with the same dedup key the second has to find the first one queued.
+        return sum(
+            _put_back(unit, (jobs.c.id == row.id,), {"available_at": unit.now()})
+            for row in rows
+            if (row.pid, row.owner_boot) in gone
+        )
+
+    def _holds(self, unit: Unit, pid: int | None, boot: str | None) -> bool:
+        if pid is None or boot is None:
+            return False
+        owner = Owner(pid, boot)
+        return owner == unit.owner or self._alive(owner)
+
+
+def _claim(unit: Unit, kinds: Collection[JobKind]) -> Job | None:
+    owner, now = unit.owner, unit.now()
+    mine = {"owner_pid": owner.pid, "boot": owner.boot, "now": now, "kinds": list(kinds)}
+    claimed = unit.written(_CLAIM, mine)
+    return job_of(claimed[0]) if claimed else None
+
+
+def _claimable() -> ColumnElement[bool]:
+    """Queued, of one of the ``kinds``, and not work for an item with an unfinished dependency."""
+    needed = tasks.alias("needed")
+    waits = exists().where(
+        job_deps.c.task_id == jobs.c.task_id,
+        needed.c.id == job_deps.c.depends_on_id,
+        needed.c.stage.not_in(TERMINAL),
+    )
+    free = or_(jobs.c.kind != JobKind.PRODUCE, ~waits)
+    wanted = jobs.c.kind.in_(bindparam("kinds", expanding=True))
+    return and_(jobs.c.status == JobStatus.QUEUED, wanted, free)
+
+
+def _claiming() -> Executable:
+    now = bindparam("now", type_=Instant)
+    due = select(jobs.c.id).where(_claimable(), jobs.c.available_at <= now)
+    first = due.order_by(jobs.c.priority.desc(), jobs.c.id).limit(1).with_for_update(skip_locked=True)
+    return (
+        jobs.update()
+        .where(jobs.c.id == first.scalar_subquery(), jobs.c.status == JobStatus.QUEUED)
+        .values(
+            status=JobStatus.RUNNING,
+            pid=bindparam("owner_pid"),
+            owner_boot=bindparam("boot"),
+            started_at=now,
+        )
+        .returning(*jobs.c)
+    )
+
+
+# Built once: building them takes longer than executing them does.
+_CLAIM = _claiming()
+_NEXT_DUE = select(func.min(jobs.c.available_at)).where(_claimable())
+
+
+def _put_back(unit: Unit, held: tuple[ColumnElement[bool], ...], values: dict[str, Any]) -> int:
+    """Queue a running job again; one with the same ``dedup`` key that is queued already goes on instead."""
+    newer = jobs.alias("newer")
+    replaced = exists().where(newer.c.dedup == jobs.c.dedup, newer.c.status == JobStatus.QUEUED)
+    unit.enqueued = True
+    superseded = jobs.update().where(*held, replaced)
+    ended = {"status": JobStatus.CANCELLED, "finished_at": unit.now(), "error": "a newer job does the same"}
+    if unit.write(superseded.values(ended)):
+        return 1
+    nobody = {"status": JobStatus.QUEUED, "pid": None, "owner_boot": None}
+    return unit.write(jobs.update().where(*held).values(nobody | values))
