@@ -1,0 +1,6 @@
+"""The local forge: bare repositories on this machine."""
+
+from orchestrator.forges.local.adapter import LocalForge
+from orchestrator.forges.local.hosting import Published
+
+__all__ = ["LocalForge", "Published"]

@@ -1,0 +1,116 @@
+"""A project's bare mirror on this host: what the forge has, fetched to ``refs/remotes/origin``."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from orchestrator.errors import Rejected
+from orchestrator.forges.sources import inspect
+from orchestrator.pipeline.ids import Commit
+from orchestrator.plumbing.git import Git
+from orchestrator.plumbing.git.refs import fetch, init_bare, push, remote_refs
+
+TRACKING: Final = "refs/remotes/origin/"
+_HEADS: Final = f"+refs/heads/*:{TRACKING}*"
+# Task files tell an agent what to do; they are no work and never committed.
+_EXCLUDE: Final = "/.task-*.md\n"
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where the forge keeps a project; ``env`` carries the credentials, which never stand in an address."""
+
+    url: str
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Mirror:
+    """One bare repository.
+
+    An agent can write to it through its worktree. So the address is told to git each time instead of being
+    read from the repository, where the remote ``origin`` stands for people only.
+    """
+
+    def __init__(self, git: Git, path: Path, remote: Remote) -> None:
+        self.path = path
+        self.busy = asyncio.Lock()
+        """Held while refs are fetched or worktrees come and go, which git does not do twice at once."""
+        self._git = git
+        self._remote = remote
+
+    async def create(self, base: str) -> None:
+        """Make the mirror, or bring it up to date when it is there.
+
+        Raises:
+            BadInput: the forge's repository cannot be used.
+        """
+        await inspect(self._git, self._remote.url, base, env=self._remote.env)
+        await init_bare(self._git, self.path, base)
+        await self._git.run("config", "remote.origin.url", self._remote.url, cwd=self.path)
+        await self._git.run("config", "remote.origin.fetch", _HEADS, cwd=self.path)
+        exclude = self.path / "info" / "exclude"
+        exclude.parent.mkdir(exist_ok=True)
+        exclude.write_text(_EXCLUDE)
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Fetch every branch, and forget those that are gone."""
+        async with self.busy:
+            await fetch(self._git, self.path, self._remote.url, [_HEADS], prune=True, env=self._remote.env)
+
+    async def branches(self, *names: str) -> dict[str, Commit]:
+        """Where these branches stand as last refreshed; one that does not exist is not in the answer."""
+        refs = [f"{TRACKING}{name}" for name in names]
+        answer = await self._git.run(
+            "for-each-ref", "--format=%(objectname) %(refname)", *refs, cwd=self.path
+        )
+        pairs = (line.partition(" ") for line in answer.text.splitlines())
+        found = {ref.removeprefix(TRACKING): Commit(commit) for commit, _, ref in pairs}
+        # A name also matches the branches below it as if it were a directory.
+        return {name: commit for name, commit in found.items() if name in names}
+
+    async def at_forge(self, *refs: str) -> dict[str, Commit]:
+        """Where these refs stand at the forge right now."""
+        found = await remote_refs(self._git, self.path, self._remote.url, refs, env=self._remote.env)
+        return {ref: Commit(commit) for ref, commit in found.items()}
+
+    async def send(self, commit: Commit, ref: str, expected: Commit | None) -> None:
+        """Make ``ref`` at the forge ``commit`` if it still is ``expected`` (or does not exist, for ``None``).
+
+        Raises:
+            Conflict: it is something else.
+        """
+        await push(
+            self._git,
+            self.path,
+            self._remote.url,
+            f"{commit}:{ref}",
+            lease=(ref, expected),
+            env=self._remote.env,
+        )
+
+    async def note(self, branch: str, commit: Commit) -> None:
+        """Remember where a branch that we moved stands, without asking the forge."""
+        await self._git.run("update-ref", "--no-deref", f"{TRACKING}{branch}", commit, cwd=self.path)
+
+    async def keep(self, commit: Commit, ref: str) -> None:
+        """Keep a commit under ``ref`` here and at the forge, whatever stood there."""
+        await self._git.run("update-ref", "--no-deref", ref, commit, cwd=self.path)
+        present = (await self.at_forge(ref)).get(ref)
+        if present != commit:
+            await self.send(commit, ref, present)
+
+
+def check_name(kind: str, name: str) -> str:
+    """The name of a project or branch, safe as a part of a path and of a ref.
+
+    Raises:
+        Rejected: it is not.
+    """
+    if not _NAME.match(name) or ".." in name or name.endswith((".lock", ".")):
+        raise Rejected(f"{name!r} is no name for a {kind}")
+    return name

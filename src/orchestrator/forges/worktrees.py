@@ -1,0 +1,232 @@
+"""The workspace on bare mirrors: one detached worktree for each work item, pushed with leases."""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import new as new_hash
+from pathlib import Path
+from typing import Final
+
+from orchestrator.errors import Conflict, Rejected
+from orchestrator.forges.checkouts import Checkouts, is_worktree
+from orchestrator.forges.mirror import Mirror, Remote, check_name
+from orchestrator.forges.work import Work
+from orchestrator.pipeline.ids import CodeId, Commit, Epoch
+from orchestrator.plumbing import git as plumbing
+from orchestrator.plumbing.git import refs, trees
+from orchestrator.plumbing.git.worktrees import worktree_directory_name
+from orchestrator.ports.workspace import Author, Blob, Branch, Head, RebaseConflict, Rebased, RebaseResult
+
+CODE_IDS_KEPT: Final = 4096
+COMMITTER: Final = Author("Orchestrator", "orchestrator@localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where mirrors, worktrees of items and temporary checkouts are kept."""
+
+    repositories: Path
+    worktrees: Path
+    checkouts: Path
+
+    @classmethod
+    def below(cls, home: Path) -> "Places":
+        """The usual places in the data directory."""
+        return cls(home / "repos", home / "worktrees", home / "checkouts")
+
+
+class MirrorWorkspace:
+    """The port ``Workspace``; ``remotes`` says where the forge keeps a project.
+
+    Only the item's own branch and refs below ``refs/orchestrator`` are ever pushed: never the base.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        remotes: Callable[[str], Remote],
+        git: plumbing.Git,
+        *,
+        committer: Author = COMMITTER,
+    ) -> None:
+        self._places = places
+        self._remotes = remotes
+        self._git = git
+        self._committer = plumbing.Author(committer.name, committer.email)
+        self._checkouts = Checkouts(git)
+        self._work = Work(git)
+        self._mirrors: dict[str, Mirror] = {}
+        self._code_ids: OrderedDict[tuple[str, Commit, str], CodeId] = OrderedDict()
+
+    async def register(self, project: str, base: str, remote: Remote | None = None) -> None:
+        """Make the project's mirror; again brings it up to date.
+
+        Without ``remote`` it is where ``remotes`` says.
+
+        Raises:
+            BadInput: the forge's repository is missing, is none, lacks the base branch, or is a working
+                repository with changes that are not committed.
+        """
+        mirror = Mirror(self._git, self._path(project), remote or self._remotes(project))
+        await mirror.create(base)
+        self._mirrors[project] = mirror
+
+    # The port.
+
+    async def refresh(self, project: str) -> None:
+        """Fetch what others pushed."""
+        await self._mirror(project).refresh()
+
+    async def head(self, branch: Branch) -> Head:
+        """Where ``branch`` stands as last refreshed; the base's head when it was not cut yet."""
+        found = await self._mirror(branch.project).branches(branch.name, branch.base)
+        commit = found.get(branch.name) or _base(branch, found)
+        return Head(commit, await self.code_id(branch, commit), exists=branch.name in found)
+
+    async def base_head(self, branch: Branch) -> Commit:
+        """The head of the base branch as last refreshed."""
+        return _base(branch, await self._mirror(branch.project).branches(branch.base))
+
+    async def code_id(self, branch: Branch, commit: Commit) -> CodeId:
+        """The code id of ``commit`` for the branch's item (architecture §2a)."""
+        key = (branch.project, commit, branch.item)
+        if key not in self._code_ids:
+            path = self._mirror(branch.project).path
+            self._code_ids[key] = CodeId(await trees.code_id(self._git, path, commit, branch.item))
+            if len(self._code_ids) > CODE_IDS_KEPT:
+                self._code_ids.popitem(last=False)
+        return self._code_ids[key]
+
+    async def read(self, project: str, commit: Commit, path: str) -> Blob | None:
+        """The file at ``path`` in ``commit``; ``None`` only when it is not there."""
+        data = await trees.read_blob(self._git, self._mirror(project).path, commit, path)
+        return None if data is None else Blob(_object_id(data, commit), data)
+
+    async def paths(self, project: str, commit: Commit, prefix: str) -> Sequence[str]:
+        """Paths below ``prefix`` in ``commit``, sorted."""
+        below = prefix.rstrip("/")
+        return sorted(await trees.list_paths(self._git, self._mirror(project).path, commit, below))
+
+    async def changed(self, project: str, old: Commit, new: Commit) -> Sequence[str]:
+        """Paths that differ between two commits, sorted."""
+        return sorted(await trees.changed_paths(self._git, self._mirror(project).path, old, new))
+
+    async def contains(self, project: str, ancestor: Commit, commit: Commit) -> bool:
+        """Whether ``ancestor`` is ``commit`` or one of its ancestors."""
+        return await trees.is_ancestor(self._git, self._mirror(project).path, ancestor, commit)
+
+    async def tree_of(self, project: str, commit: Commit) -> str:
+        """Object id of the tree of ``commit``."""
+        return await trees.tree_of(self._git, self._mirror(project).path, commit)
+
+    async def check_out(self, branch: Branch, at: Commit) -> Path:
+        """The item's worktree, clean and detached at ``at``; leftovers of dead runs are removed."""
+        mirror, directory = self._mirror(branch.project), self._directory(branch)
+        if await trees.head_of(self._git, mirror.path, at) is None:
+            raise Rejected(f"{branch.project} has no commit {at}")
+        await self._checkouts.put(mirror, directory, at)
+        return directory
+
+    async def location(self, branch: Branch) -> Path:
+        """Where the item's worktree is (or would be)."""
+        return self._directory(branch)
+
+    async def save(
+        self, branch: Branch, *, author: Author, message: str, started_at: Commit, epoch: Epoch
+    ) -> Commit:
+        """Commit what the worktree holds, push it, and move the branch from ``started_at`` to it."""
+        mirror, directory = self._worktree(branch)
+        text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
+        by = plumbing.Author(author.name, author.email)
+        head = await self._work.commit(directory, text, by=by, since=started_at)
+        kept, target = f"refs/orchestrator/{branch.item}/{epoch}", f"refs/heads/{branch.name}"
+        found = await mirror.at_forge(kept, target)
+        if found.get(kept) != head:
+            await mirror.send(head, kept, found.get(kept))
+        present = found.get(target)
+        if present not in {None, started_at, head}:
+            raise Conflict(f"{branch.name} was moved to {present} by somebody else; the work is at {kept}")
+        if present != head:
+            await mirror.send(head, target, present)
+        await mirror.note(branch.name, head)
+        return head
+
+    async def rebase(self, branch: Branch, *, expected: Commit) -> RebaseResult:
+        """Put the branch on top of its base, pushed with a lease on ``expected``; the base never moves."""
+        mirror = self._mirror(branch.project)
+        await mirror.refresh()
+        found = await mirror.branches(branch.name, branch.base)
+        if found.get(branch.name) != expected:
+            raise Conflict(f"{branch.name} is at {found.get(branch.name, 'no commit')}, not at {expected}")
+        base = _base(branch, found)
+        if await trees.is_ancestor(self._git, mirror.path, base, expected):
+            return Rebased(expected)
+        directory = await self.check_out(branch, expected)
+        result = await refs.rebase(self._git, directory, base, committer=self._committer)
+        if isinstance(result, refs.RebaseConflict):
+            return RebaseConflict(result.paths)
+        head = Commit(result.head)
+        await mirror.send(head, f"refs/heads/{branch.name}", expected)
+        await mirror.note(branch.name, head)
+        return Rebased(head)
+
+    @asynccontextmanager
+    async def clean_checkout(self, project: str, commit: Commit) -> AsyncIterator[Path]:
+        """A separate clean checkout of ``commit``, removed at the end."""
+        mirror = self._mirror(project)
+        async with self._checkouts.temporary(mirror, self._places.checkouts / project, commit) as directory:
+            yield directory
+
+    async def rescue(self, branch: Branch, name: str) -> Commit | None:
+        """Keep work that the forge does not have at ``refs/orchestrator/rescue/<item>/<name>``."""
+        mirror, directory = self._mirror(branch.project), self._directory(branch)
+        if not is_worktree(mirror, directory):
+            return None
+        commit = await self._work.snapshot(directory, by=self._committer, message=f"Rescued: {name}")
+        if commit is not None:
+            await mirror.keep(commit, f"refs/orchestrator/rescue/{branch.item}/{check_name('rescue', name)}")
+        return commit
+
+    async def discard(self, branch: Branch) -> None:
+        """Remove the item's worktree; removing what is not there is no change."""
+        await self._checkouts.drop(self._mirror(branch.project), self._directory(branch))
+
+    def _mirror(self, project: str) -> Mirror:
+        if project not in self._mirrors:
+            path = self._path(project)
+            if not (path / "HEAD").is_file():
+                raise Rejected(f"project {project} is not registered on this host")
+            self._mirrors[project] = Mirror(self._git, path, self._remotes(project))
+        return self._mirrors[project]
+
+    def _worktree(self, branch: Branch) -> tuple[Mirror, Path]:
+        mirror, directory = self._mirror(branch.project), self._directory(branch)
+        if not is_worktree(mirror, directory):
+            raise Rejected(f"{branch.name} has no worktree at {directory}")
+        return mirror, directory
+
+    def _path(self, project: str) -> Path:
+        if "/" in check_name("project", project):
+            raise Rejected(f"the name of a project holds no slash: {project}")
+        return self._places.repositories / f"{project}.git"
+
+    def _directory(self, branch: Branch) -> Path:
+        name = worktree_directory_name(check_name("branch", branch.name))
+        if branch.name == branch.base:
+            raise Rejected(f"{branch.base} is the base: no work is done on it")
+        return self._places.worktrees / branch.project / name
+
+
+def _base(branch: Branch, found: dict[str, Commit]) -> Commit:
+    if branch.base not in found:
+        raise Rejected(f"{branch.project} has no branch {branch.base}")
+    return found[branch.base]
+
+
+def _object_id(data: bytes, commit: Commit) -> str:
+    """The id that git gives a blob: by SHA-1 or SHA-256, whichever made the commit's id."""
+    digest = new_hash("sha256" if len(commit) == 64 else "sha1", usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Trackers: one package for each place where people file work items."""
