@@ -1,0 +1,1 @@
+"""A service that keeps points and adds them up."""
