@@ -45,7 +45,7 @@ class Delivery(BaseModel):
     )
     coverage_tool_fail_closed: bool = Field(
         False,
-        description="Call a person at once when coverage cannot be measured; off: ask again for a while first.",
+        description="Call a person at once when coverage cannot be measured; off: ask again first.",
     )
     coverage_run_timeout_s: Seconds = Field(900, description="Time limit of the coverage run, in seconds.")
     image_freshness_enabled: bool = Field(

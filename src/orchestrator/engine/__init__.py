@@ -1,0 +1,1 @@
+"""The flow: facts come in, one door decides, jobs go out."""

@@ -1,0 +1,1 @@
+"""Alerts: to the log, and to whatever Apprise can reach."""
