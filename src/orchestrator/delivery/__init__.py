@@ -1,0 +1,1 @@
+"""Bringing tested code to people: contract commands, merge, deploy, watch and rollback."""
