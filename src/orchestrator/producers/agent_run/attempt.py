@@ -1,0 +1,161 @@
+"""One run of an agent CLI as the work of a stage: open, run, check, save."""
+
+from datetime import timedelta
+from typing import Final
+
+from orchestrator.config.contract import Contract
+from orchestrator.errors import Conflict, Rejected, Unavailable
+from orchestrator.pipeline.items import WorkItem
+from orchestrator.pipeline.stages import Role, Stage, role_in
+from orchestrator.pipeline.verdicts import FailureClass
+from orchestrator.ports.agent import (
+    AgentFailed,
+    AgentOutcome,
+    AgentTransport,
+    Finished,
+    LimitReached,
+    NotStarted,
+    Usage,
+)
+from orchestrator.ports.clock import Clock
+from orchestrator.ports.producer import Assignment, Deferred, GaveUp, Outcome, Produced
+from orchestrator.ports.store import Store
+from orchestrator.ports.workspace import Author, Workspace
+from orchestrator.producers.agent_run.leavings import Leavings
+from orchestrator.producers.agent_run.opening import Opened, Opening
+
+SAVE_PAUSE: Final = timedelta(seconds=30)
+"""Before finished work is saved again that the forge did not take."""
+
+SAVE_PATIENCE: Final = timedelta(hours=1)
+"""How long that is tried before a person is called; the work stays in the worktree."""
+
+_LIMIT_REACHED: Final = 75
+
+
+class AgentRun:
+    """Has the work of one role done by an agent, wherever no row before it takes the work."""
+
+    def __init__(
+        self,
+        role: Role,
+        *,
+        transport: AgentTransport,
+        opening: Opening,
+        store: Store,
+        workspace: Workspace,
+        clock: Clock,
+        email_domain: str,
+        limit_pause: timedelta,
+    ) -> None:
+        self._role = role
+        self._transport = transport
+        self._opening = opening
+        self._store = store
+        self._workspace = workspace
+        self._clock = clock
+        self._email_domain = email_domain
+        self._limit_pause = limit_pause
+        self._leavings = Leavings(workspace)
+
+    @property
+    def name(self) -> str:
+        """The role."""
+        return self._role.value
+
+    def applies(self, item: WorkItem, stage: Stage, contract: Contract | None) -> bool:
+        """In every stage in which the role works."""
+        return role_in(stage) is self._role
+
+    async def produce(self, assignment: Assignment) -> Outcome:
+        """Run the agent, or re-attach to it, and save what it left.
+
+        Raises:
+            Conflict: somebody moved the branch meanwhile; the work is kept aside, the next run starts anew.
+            Unavailable: store or workspace cannot be reached.
+        """
+        opened = await self._opening.open(assignment)
+        outcome = await self._transport.run(opened.task)
+        await self._record(opened, outcome)
+        if isinstance(outcome, Finished):
+            return await self._finish(assignment, opened, outcome)
+        opened.settle()
+        match outcome:
+            case LimitReached(reason=reason, retry_after=retry_after):
+                return Deferred(reason, after=retry_after or self._limit_pause)
+            case AgentFailed(reason=reason):
+                return GaveUp(f"the {self.name} failed: {reason}", FailureClass.AGENT)
+            case NotStarted(reason=reason):
+                return GaveUp(reason, FailureClass.ENVIRONMENT, retryable=False)
+
+    async def _record(self, opened: Opened, outcome: AgentOutcome) -> None:
+        """Settle the run's row, whatever came of it (ORCH-109)."""
+        exit_code, word, usage = _facts(outcome)
+        run_id = opened.begun.run_id
+        await self._store.transact(
+            lambda tx: tx.runs.end(run_id, exit_code=exit_code, outcome=word, usage=usage)
+        )
+
+    async def _finish(self, assignment: Assignment, opened: Opened, finished: Finished) -> Outcome:
+        shortfall = await self._leavings.shortfall(assignment, opened.begun.start)
+        if shortfall is not None:
+            opened.settle()
+            return GaveUp(f"the {self.name} {shortfall}", FailureClass.AGENT)
+        saved = await self._save(assignment, opened, finished)
+        if isinstance(saved, GaveUp | Deferred):
+            return saved
+        if self._role is Role.DEVELOPER and saved.delivered == opened.begun.start:
+            opened.settle()
+            return _nothing_changed(assignment)
+        return saved
+
+    async def _save(
+        self, assignment: Assignment, opened: Opened, finished: Finished
+    ) -> Produced | Deferred | GaveUp:
+        try:
+            delivered = await self._workspace.save(
+                assignment.branch,
+                author=Author(self.name, f"{self.name}@{self._email_domain}"),
+                message=f"{assignment.stage}({assignment.item.id}): work of the {self.name}",
+                started_at=opened.begun.start,
+                epoch=assignment.item.epoch,
+            )
+        except Conflict:
+            # What was built on an outdated branch is kept aside; the next run starts from where it is now.
+            opened.settle()
+            await self._workspace.refresh(assignment.item.project)
+            raise
+        except Rejected as error:
+            opened.settle()
+            return GaveUp(f"the {self.name} left what cannot be saved: {error}", FailureClass.AGENT)
+        except Unavailable as error:
+            return self._save_later(finished, str(error))
+        artifact, verdict = await self._leavings.verdict(assignment)
+        return Produced(delivered, artifact=artifact, verdict=verdict)
+
+    def _save_later(self, finished: Finished, reason: str) -> Deferred | GaveUp:
+        """Finished work is worth waiting for; it is found again in the worktree."""
+        if self._clock.now() - finished.ended < SAVE_PATIENCE:
+            return Deferred(f"finished work cannot be saved now: {reason}", after=SAVE_PAUSE)
+        return GaveUp(f"finished work cannot be saved: {reason}", FailureClass.ENVIRONMENT, retryable=False)
+
+
+def _nothing_changed(assignment: Assignment) -> GaveUp:
+    """In a later round an empty change is no progress: a person is called, not a third round (product §4)."""
+    if any(past.role is Role.DEVELOPER for past in assignment.rounds):
+        reason = "the developer changed nothing: no progress"
+        return GaveUp(reason, FailureClass.CODE, retryable=False)
+    return GaveUp("the developer changed nothing", FailureClass.AGENT)
+
+
+def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:
+    """What is recorded of a run: exit code, one word, consumption."""
+    match outcome:
+        case Finished(usage=usage):
+            return 0, "finished", usage
+        case LimitReached(usage=usage):
+            return _LIMIT_REACHED, "limit", usage
+        case AgentFailed(usage=usage, exit_code=exit_code, timed_out=timed_out):
+            return exit_code, "timeout" if timed_out else "failed", usage
+        case NotStarted():
+            return None, "not started", Usage()
