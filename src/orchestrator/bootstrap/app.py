@@ -1,0 +1,332 @@
+"""One process of the orchestrator, wired from settings."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeAlias
+
+from fastapi import FastAPI
+
+from orchestrator import __version__
+from orchestrator.agents.clis.script import ScriptCli
+from orchestrator.agents.transport import CliTransport
+from orchestrator.bootstrap import serving
+from orchestrator.bootstrap.delivery import Delivery
+from orchestrator.bootstrap.projects import Projects
+from orchestrator.config.contract import Contract
+from orchestrator.config.settings import Settings
+from orchestrator.engine.advance import Door
+from orchestrator.engine.aftercare import Aftercare
+from orchestrator.engine.commitment import Commitment
+from orchestrator.engine.desk import Desk
+from orchestrator.engine.dispatch import Dispatch
+from orchestrator.engine.evaluation import Evaluation
+from orchestrator.engine.intake import Intake
+from orchestrator.engine.messages import Messages
+from orchestrator.engine.outward import Outward
+from orchestrator.engine.overview import Block, Limits, Overview
+from orchestrator.engine.recovery import Recovery
+from orchestrator.engine.signals import ForgeSignals
+from orchestrator.engine.sweeps import Sweeps
+from orchestrator.engine.tracker_poll import TrackerPoll
+from orchestrator.errors import BadInput
+from orchestrator.forges.local import LocalForge
+from orchestrator.forges.mirror import Remote
+from orchestrator.forges.worktrees import MirrorWorkspace, Places
+from orchestrator.gates import bind
+from orchestrator.jobs.worker import Worker
+from orchestrator.notify.log import LogNotifier
+from orchestrator.pipeline.decisions import Policy
+from orchestrator.pipeline.ids import RunId
+from orchestrator.pipeline.wording import Language
+from orchestrator.plumbing.clock import RandomIds, SystemClock
+from orchestrator.plumbing.git import Git
+from orchestrator.plumbing.processes import Processes
+from orchestrator.plumbing.redaction import redact
+from orchestrator.ports.notifier import Notifier
+from orchestrator.ports.producer import Producer
+from orchestrator.ports.queue import Handler, JobKind
+from orchestrator.store import SqlLeases, SqlQueue, SqlStore, this_process
+from orchestrator.store.runs import SqlRuns
+from orchestrator.trackers.board import BoardTracker
+from orchestrator.web.app import create_app
+from orchestrator.web.services import WebServices
+
+ProducerTable: TypeAlias = Callable[["App"], Sequence[Producer]]
+"""Gives the ordered table of producers; a bench or a test may put others in the place of the real ones."""
+
+
+class App:
+    """One process of the orchestrator: everything wired, nothing running until it is asked to."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        agent_variables: Mapping[str, str],
+        producers: ProducerTable | None,
+        raise_bugs: bool,
+    ) -> None:
+        self.settings = settings
+        self.clock = SystemClock()
+        self.ids = RandomIds()
+        self.policy = Policy(confirm_deploy=settings.deploy_require_manual_approve)
+        self.messages = Messages(Language(settings.language))
+        _make_directories(settings)
+        self.store = SqlStore(settings.effective_database_url, self.clock, this_process(self.ids))
+        self.queue = SqlQueue(self.store.database)
+        self.leases = SqlLeases(self.store.database)
+        self._open_neighbours(settings)
+        self._open_desk()
+        delivery = Delivery(self)
+        agents = self._agents(agent_variables)
+        table = delivery.producers(agents)
+        self._table = producers(self) if producers is not None else table
+        self._wire_engine(delivery, agents, raise_bugs=raise_bugs)
+
+    def _open_neighbours(self, settings: Settings) -> None:
+        self.processes = Processes()
+        self.git = Git()
+        self.forge = LocalForge(
+            settings.forge_dir,
+            git=self.git,
+            clock=self.clock,
+            processes=self.processes,
+            contract_for=self._contract_of,
+            on_event=ForgeSignals(self.store),
+        )
+        self.workspace = MirrorWorkspace(
+            Places(settings.repos_dir, settings.worktrees_dir, settings.checkouts_dir),
+            lambda project: Remote(str(self.forge.path(project))),
+            self.git,
+        )
+        self.board = BoardTracker(f"sqlite:///{settings.board_path}", self.clock)
+        self.notifier: Notifier = LogNotifier()
+        if settings.notify_targets:
+            self.notifier = _apprise(settings.notify_targets)
+
+    def _open_desk(self) -> None:
+        self.projects = Projects(
+            store=self.store, workspace=self.workspace, forge=self.forge, board=self.board
+        )
+        self.intake = Intake(store=self.store, clock=self.clock)
+        self.desk = Desk(
+            store=self.store,
+            intake=self.intake,
+            filing=self.board,
+            workspace=self.workspace,
+            projects=self.projects,
+            ids=self.ids,
+        )
+        self.recovery = Recovery(store=self.store, queue=self.queue, leases=self.leases, clock=self.clock)
+        poll = TrackerPoll(
+            tracker=self.board,
+            store=self.store,
+            intake=self.intake,
+            desk=self.desk,
+            projects=self.projects,
+        )
+        self.sweeps = Sweeps(
+            recovery=self.recovery,
+            tracker_poll=poll,
+            clock=self.clock,
+            interval=timedelta(seconds=self.settings.reconcile_interval_s),
+            grace=timedelta(seconds=self.settings.reconcile_grace_s),
+        )
+
+    async def _contract_of(self, project: str) -> Contract | None:
+        return await self.projects.contract(project)
+
+    def _agents(self, variables: Mapping[str, str]) -> CliTransport:
+        command = self.settings.agent_command or ""
+        script = ScriptCli(self.clock, home=self.settings.home, command=command, extra=variables)
+        kinds = _AgentKinds(self.projects, self.settings.agent_cli)
+        return CliTransport(self.processes, {"script": script}, "script", self.clock, kinds=kinds)
+
+    def _wire_engine(self, delivery: Delivery, agents: CliTransport, *, raise_bugs: bool) -> None:
+        poll = timedelta(seconds=self.settings.poll_interval)
+        self.worker = Worker(
+            queue=self.queue,
+            handlers=self._handlers(delivery, agents),
+            max_concurrency=self.settings.max_concurrency,
+            poll=poll,
+            raise_bugs=raise_bugs,
+        )
+        self.overview = Overview(
+            store=self.store,
+            leases=self.leases,
+            clock=self.clock,
+            policy=self.policy,
+            limits=Limits(self.settings.max_concurrency, poll),
+            blocks=self._blocks(delivery),
+        )
+
+    def _handlers(self, delivery: Delivery, agents: CliTransport) -> Mapping[JobKind, Handler]:
+        commitment = Commitment(self.policy)
+        dispatch = Dispatch(
+            store=self.store,
+            queue=self.queue,
+            door=self._door(delivery, commitment),
+            producers=self._table,
+            workspace=self.workspace,
+            forge=self.forge,
+            projects=self.projects,
+            messages=self.messages,
+            clock=self.clock,
+        )
+        outward = self._outward(delivery, agents)
+        aftercare = Aftercare(
+            monitor=delivery.watcher, store=self.store, commitment=commitment, clock=self.clock
+        )
+        return {
+            JobKind.LOOK: dispatch.look,
+            JobKind.PRODUCE: dispatch.produce,
+            JobKind.WATCH: aftercare.watch,
+            JobKind.TRACKER: outward.tell_tracker,
+            JobKind.NOTIFY: outward.alert,
+            JobKind.CLEANUP: outward.clean_up,
+        }
+
+    def _door(self, delivery: Delivery, commitment: Commitment) -> Door:
+        return Door(
+            store=self.store,
+            leases=self.leases,
+            workspace=self.workspace,
+            projects=self.projects,
+            evaluation=Evaluation(bind(delivery.gate_tools())),
+            merger=delivery.merging,
+            commitment=commitment,
+            clock=self.clock,
+            policy=self.policy,
+            owner=f"{self.store.database.owner.pid}",
+        )
+
+    def _outward(self, delivery: Delivery, agents: CliTransport) -> Outward:
+        return Outward(
+            store=self.store,
+            tracker=self.board,
+            forge=self.forge,
+            workspace=self.workspace,
+            leases=self.leases,
+            merger=delivery.merging,
+            agents=agents,
+            notifier=self.notifier,
+            messages=self.messages,
+            policy=self.policy,
+            clock=self.clock,
+        )
+
+    def _blocks(self, delivery: Delivery) -> Mapping[str, Block]:
+        settings = self.settings
+        return {
+            "test_runner": delivery.test_runner.snapshot,
+            "staging_runner": delivery.staging_runner.snapshot,
+            "post_deploy": delivery.watcher.snapshot,
+            "merge_gate": lambda: {
+                "enabled": settings.merge_gate_enabled,
+                "repos": settings.merge_gate_repos,
+            },
+            "coverage": lambda: {
+                "enabled": settings.coverage_gate_enabled,
+                "repos": settings.coverage_gate_repos,
+                "epsilon": settings.coverage_epsilon,
+            },
+            "checkout_hygiene": lambda: {"enabled": True, "when": "before every run"},
+            "reconcile": lambda: {
+                "enabled": settings.reconcile_enabled,
+                "interval_s": settings.reconcile_interval_s,
+                "last_run": self.sweeps.last_run,
+                "asked_total": self.sweeps.asked,
+                "gestures_total": self.sweeps.gestures,
+            },
+            "reaper": lambda: {
+                "enabled": True,
+                "when": "at start: jobs and leases of dead owners are taken back",
+                "last_start": self.sweeps.recovered,
+            },
+            "resilience": lambda: {"breaker": {"enabled": False, "state": "not part of this version"}},
+        }
+
+    def web_app(self, closing: Callable[[], bool] = lambda: False) -> FastAPI:
+        """The web pages and the API over this process; ``closing`` says when streams shall end."""
+        return create_app(
+            WebServices(
+                desk=self.desk,
+                store=self.store,
+                overview=self.overview,
+                workspace=self.workspace,
+                projects=self.projects,
+                policy=self.policy,
+                clock=self.clock,
+                ids=self.ids,
+                version=__version__,
+                secret=self.ids.new().encode(),
+                log_of=self.log_of,
+                redact=redact,
+                changed=self._changed_elsewhere,
+                hosts=frozenset({self.settings.host}),
+                closing=closing,
+            )
+        )
+
+    def _changed_elsewhere(self) -> int:
+        """A number that differs once another process has written to the database."""
+        return self.store.database.changes_elsewhere()
+
+    def log_of(self, run_id: int) -> Path | None:
+        """Where the log of an agent's run is; ``None`` for an unknown run."""
+        found = self.store.database.run(lambda unit: SqlRuns(unit).log_path(RunId(run_id)), read=True)
+        return Path(found) if found else None
+
+    async def serve(self, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+        """Serve pages, API and queue until cancelled, or until SIGTERM or SIGINT."""
+        await serving.serve(self, host, port, ready=ready)
+
+    async def run_engine(self) -> None:
+        """Work on the queue without pages, until cancelled."""
+        await serving.run_engine(self)
+
+    async def close(self) -> None:
+        """Close what is open; runs under supervisors go on by themselves."""
+        await self.forge.aclose()
+        self.board.close()
+        self.store.close()
+
+
+class _AgentKinds(Mapping[str, str]):
+    """The kind of agent CLI of each project: its own, or the installation's."""
+
+    def __init__(self, projects: Projects, default: str) -> None:
+        self._projects = projects
+        self._default = default
+
+    def __getitem__(self, project: str) -> str:
+        return self._projects.agent_cli(project) or self._default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _make_directories(settings: Settings) -> None:
+    """The data directory and what is always in it, for nobody else to read."""
+    for place in (settings.home, settings.runs_dir, settings.state_dir, settings.forge_dir):
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(
+                f"cannot use {place}: {error.strerror}; set ORCH_HOME to a directory that you may write"
+            ) from error
+
+
+def _apprise(urls: Sequence[str]) -> Notifier:
+    """Apprise is an extra: without it a configured address is a mistake that is told at once."""
+    try:
+        from orchestrator.notify.apprise import AppriseNotifier  # noqa: PLC0415 - only when it is configured
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            "ORCH_NOTIFY_URLS needs the extra 'notify': pip install 'orchestrator[notify]'"
+        ) from error
+    return AppriseNotifier(urls)

@@ -1,0 +1,81 @@
+"""Registering a project: the forge hosts its repository, the board numbers its items."""
+
+from dataclasses import dataclass
+
+import structlog
+
+from orchestrator.config.contract import Contract
+from orchestrator.config.projects import Project
+from orchestrator.engine.registry import StoredProjects
+from orchestrator.errors import AdapterError, BadInput
+from orchestrator.forges.local import LocalForge
+from orchestrator.forges.worktrees import MirrorWorkspace
+from orchestrator.plumbing.sockets import free_ports
+from orchestrator.store import SqlStore
+from orchestrator.trackers.board import BoardTracker
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAdded:
+    """A project that was registered: its contract, and what its owner should know."""
+
+    project: Project
+    contract: Contract | None
+    notes: tuple[str, ...]
+
+
+class Projects(StoredProjects):
+    """The registry, and what registering means here: hosting, mirroring, numbering."""
+
+    def __init__(
+        self, *, store: SqlStore, workspace: MirrorWorkspace, forge: LocalForge, board: BoardTracker
+    ) -> None:
+        super().__init__(store=store, workspace=workspace, fetch=self._take_over)
+        self._mirrors = workspace
+        self._forge = forge
+        self._board = board
+
+    async def add(self, project: Project, ports: tuple[int, int] | None = None) -> ProjectAdded:
+        """Register a project: host its repository, mirror it, read its contract, number its items.
+
+        Raises ``BadInput`` for a repository or a contract that cannot be used; nothing is registered then.
+        """
+        await self._forge.host(project.name, project.repo_url, project.base_branch)
+        await self._mirrors.register(project.name, project.base_branch)
+        await self.put(project, ports or _two_free_ports())
+        try:
+            contract = await self.contract(project.name)
+        except BadInput:
+            await self.remove(project.name)
+            raise
+        try:
+            await self._board.create_project(project.name, project.prefix)
+        except AdapterError as error:
+            await self.remove(project.name)
+            raise BadInput(str(error)) from error
+        return ProjectAdded(project, contract, _notes(project, contract))
+
+    async def _take_over(self, project: Project) -> None:
+        """What the owner committed upstream comes in before an item starts, unless both went on."""
+        try:
+            await self._forge.follow(project.name)
+        except AdapterError as error:
+            log.warning("upstream_not_followed", project=project.name, reason=str(error))
+        await self._mirrors.refresh(project.name)
+
+
+def _two_free_ports() -> tuple[int, int]:
+    production, staging = free_ports(2)
+    return production, staging
+
+
+def _notes(project: Project, contract: Contract | None) -> tuple[str, ...]:
+    if contract is None:
+        return (
+            f"{project.name} has no .orchestrator.yml on {project.base_branch}: nothing is tested, staged or "
+            "deployed by us until it has one ('orch init' writes a first one)",
+        )
+    missing = [name for name in ("test", "staging", "deploy") if not contract.declares(name)]
+    return tuple(f"the contract declares no {name} section" for name in missing)
