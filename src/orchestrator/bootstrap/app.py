@@ -15,6 +15,7 @@ from orchestrator.bootstrap.delivery import Delivery
 from orchestrator.bootstrap.projects import Projects
 from orchestrator.config.contract import Contract
 from orchestrator.config.settings import Settings
+from orchestrator.delivery.commands import Surroundings
 from orchestrator.engine.advance import Door
 from orchestrator.engine.aftercare import Aftercare
 from orchestrator.engine.commitment import Commitment
@@ -30,14 +31,14 @@ from orchestrator.engine.signals import ForgeSignals
 from orchestrator.engine.sweeps import Sweeps
 from orchestrator.engine.tracker_poll import TrackerPoll
 from orchestrator.errors import BadInput
-from orchestrator.forges.local import LocalForge
+from orchestrator.forges.local import PublishingForge
 from orchestrator.forges.mirror import Remote
 from orchestrator.forges.worktrees import MirrorWorkspace, Places
 from orchestrator.gates import bind
 from orchestrator.jobs.worker import Worker
 from orchestrator.notify.log import LogNotifier
 from orchestrator.pipeline.decisions import Policy
-from orchestrator.pipeline.ids import RunId
+from orchestrator.pipeline.ids import Commit, RunId
 from orchestrator.pipeline.wording import Language
 from orchestrator.plumbing.clock import RandomIds, SystemClock
 from orchestrator.plumbing.git import Git
@@ -87,13 +88,14 @@ class App:
     def _open_neighbours(self, settings: Settings) -> None:
         self.processes = Processes()
         self.git = Git()
-        self.forge = LocalForge(
+        self.forge = PublishingForge(
             settings.forge_dir,
             git=self.git,
             clock=self.clock,
             processes=self.processes,
             contract_for=self._contract_of,
             on_event=ForgeSignals(self.store),
+            variables=self._told_to_ci,
         )
         self.workspace = MirrorWorkspace(
             Places(settings.repos_dir, settings.worktrees_dir, settings.checkouts_dir),
@@ -109,6 +111,7 @@ class App:
         self.projects = Projects(
             store=self.store, workspace=self.workspace, forge=self.forge, board=self.board
         )
+        self.surroundings = Surroundings(state_root=self.settings.state_dir, ports_of=self.projects.ports)
         self.intake = Intake(store=self.store, clock=self.clock)
         self.desk = Desk(
             store=self.store,
@@ -133,6 +136,9 @@ class App:
             interval=timedelta(seconds=self.settings.reconcile_interval_s),
             grace=timedelta(seconds=self.settings.reconcile_grace_s),
         )
+
+    def _told_to_ci(self, project: str, commit: Commit) -> Mapping[str, str]:
+        return self.surroundings.variables(project, revision=commit, work_item="", environment="test")
 
     async def _contract_of(self, project: str) -> Contract | None:
         return await self.projects.contract(project)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.config.projects import SELF_HOSTING_REPO
 from orchestrator.delivery.attempts import Attempts
 from orchestrator.delivery.clean_runs import CleanRuns
-from orchestrator.delivery.commands import ContractCommands, Surroundings
+from orchestrator.delivery.commands import ContractCommands
 from orchestrator.delivery.deploy import DeployHook
 from orchestrator.delivery.measurement import Measurement
 from orchestrator.delivery.merge import MergeService
@@ -49,8 +49,7 @@ class Delivery:
         settings = app.settings
         self._app = app
         grace = max(timedelta(seconds=settings.agent_kill_grace_seconds), SHORTEST_GRACE)
-        surroundings = Surroundings(state_root=settings.state_dir, ports_of=app.projects.ports)
-        self.commands = ContractCommands(app.processes, surroundings, grace=grace)
+        self.commands = ContractCommands(app.processes, app.surroundings, grace=grace)
         self.sources = Sources(app.workspace, app.git)
         self.runs = CleanRuns(app.workspace, self.commands, root=settings.runs_dir / "gates")
         self.measurement = Measurement(self.runs, limit=timedelta(seconds=settings.coverage_run_timeout_s))

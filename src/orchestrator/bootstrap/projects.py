@@ -1,6 +1,8 @@
 """Registering a project: the forge hosts its repository, the board numbers its items."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
@@ -55,7 +57,17 @@ class Projects(StoredProjects):
         except AdapterError as error:
             await self.remove(project.name)
             raise BadInput(str(error)) from error
-        return ProjectAdded(project, contract, _notes(project, contract))
+        notes = [*_notes(project, contract), *self._way_back(project)]
+        return ProjectAdded(project, contract, tuple(notes))
+
+    def _way_back(self, project: Project) -> Iterator[str]:
+        """How merged work gets to its owner: git refuses to push under a person's feet."""
+        source = Path(project.repo_url)
+        if (source / ".git").exists():
+            yield (
+                f"merged work is pushed to {source} unless {project.base_branch} is checked out there; then "
+                f"run in it: git pull {self._forge.path(project.name)} {project.base_branch}"
+            )
 
     async def _take_over(self, project: Project) -> None:
         """What the owner committed upstream comes in before an item starts, unless both went on."""

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from orchestrator.errors import BadInput, Conflict, Rejected
-from orchestrator.forges.local import LocalForge
+from orchestrator.forges.local import LocalForge, PublishingForge
 from orchestrator.forges.local.merging import Merge, Merging, Method
 from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.processes import Processes
@@ -25,12 +25,20 @@ async def nobody(kind, project, head):
     raise AssertionError("nothing was run, so there is nothing to tell")
 
 
+def make_forge(root, kind=LocalForge):
+    return kind(
+        root,
+        git=Git(),
+        clock=TickingClock(),
+        processes=Processes(),
+        contract_for=no_contract,
+        on_event=nobody,
+    )
+
+
 @pytest.fixture
 async def forge(tmp_path):
-    made = LocalForge(
-        tmp_path / "forge", git=Git(), clock=TickingClock(), processes=Processes(),
-        contract_for=no_contract, on_event=nobody,
-    )  # fmt: skip
+    made = make_forge(tmp_path / "forge")
     yield made
     await made.aclose()
 
@@ -188,3 +196,24 @@ async def test_a_forge_of_a_newer_version_is_refused(forge, tmp_path):
             tmp_path / "forge", git=Git(), clock=TickingClock(), processes=Processes(),
             contract_for=no_contract, on_event=nobody,
         )  # fmt: skip
+
+
+async def test_a_merge_reaches_the_repository_that_the_project_was_taken_from(tmp_path, person):
+    upstream = tmp_path / "upstream.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(person), str(upstream))
+    forge = make_forge(tmp_path / "publishing", kind=PublishingForge)
+    await forge.host("shop", upstream, "main")
+    merged = await merge(forge, await pull_of(forge, person))
+    assert ref(upstream, "refs/heads/main") == merged
+    await forge.aclose()
+
+
+async def test_a_merge_counts_although_the_owners_checked_out_base_takes_no_push(tmp_path, person):
+    forge = make_forge(tmp_path / "publishing", kind=PublishingForge)
+    path = await forge.host("shop", person, "main")
+    before = ref(person, "refs/heads/main")
+    git(person, "checkout", "--quiet", "main")
+    merged = await merge(forge, await pull_of(forge, person))
+    assert ref(path, "refs/heads/main") == merged
+    assert ref(person, "refs/heads/main") == before
+    await forge.aclose()

@@ -1,11 +1,11 @@
 """The local forge: pull requests, statuses and merges on bare repositories of this machine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import Conflict, Rejected
-from orchestrator.forges.local.ci import Ci, ContractFor, Head, OnEvent, Outside
+from orchestrator.forges.local.ci import Ci, ContractFor, Head, OnEvent, Outside, Variables
 from orchestrator.forges.local.database import Database
 from orchestrator.forges.local.hosting import Hosting, Project, Published
 from orchestrator.forges.local.merging import Merge, Merging, Method
@@ -16,6 +16,10 @@ from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.forge import Checks, PullRequest, PullState
+
+
+def _told_nothing(_project: str, _commit: Commit) -> Mapping[str, str]:
+    return {}
 
 
 class LocalForge:
@@ -30,6 +34,7 @@ class LocalForge:
         processes: Processes,
         contract_for: ContractFor,
         on_event: OnEvent,
+        variables: Variables = _told_nothing,
     ) -> None:
         """Open the forge, making it when it is missing.
 
@@ -41,7 +46,7 @@ class LocalForge:
         self._hosting = Hosting(root, self._database, git, clock)
         self._pulls = Pulls(self._database, clock)
         self._statuses = Statuses(self._database, clock)
-        outside = Outside(git, processes, clock, contract_for, on_event)
+        outside = Outside(git, processes, clock, contract_for, on_event, variables)
         self._ci = Ci(root / "ci", self._statuses, outside)
 
     async def aclose(self) -> None:

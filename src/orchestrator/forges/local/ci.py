@@ -8,7 +8,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -43,6 +43,9 @@ TAIL_BYTES: Final = 4 * TAIL_CHARACTERS
 ContractFor = Callable[[str], Awaitable[Contract | None]]
 """Gives a project's contract as its base branch has it."""
 
+Variables = Callable[[str, Commit], Mapping[str, str]]
+"""What a contract command is told about a project's commit."""
+
 OnEvent = Callable[[str, str, Commit], Awaitable[None]]
 """Is told of an event by its kind, project and commit."""
 
@@ -65,6 +68,7 @@ class Outside:
     clock: Clock
     contract_for: ContractFor
     on_event: OnEvent
+    variables: Variables
 
 
 class Ci:
@@ -157,7 +161,7 @@ class Ci:
         await git.run("clone", "--quiet", "--shared", "--no-checkout", "--", str(head.repository), str(clone))
         await git.run("remote", "remove", "origin", cwd=clone)
         await git.run("checkout", "--quiet", "--detach", head.commit, cwd=clone)
-        env = _environment()
+        env = _environment(self._outside.variables(head.project, head.commit))
         spec = CommandSpec(suite.run.argv_in(env), clone, env, limit=suite.timeout, grace=GRACE)
         return await self._outside.processes.start(place, spec)
 
@@ -170,10 +174,10 @@ class Ci:
         return self._root / head.project / head.commit
 
 
-def _environment() -> dict[str, str]:
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The clean environment, with the tools that are installed beside this program found first."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    return clean_environment({"PATH": path, "CI": "true"})
+    return clean_environment({**variables, "PATH": path, "CI": "true"})
 
 
 def _state(record: ExitRecord) -> CheckState:
