@@ -83,7 +83,7 @@ class App:
         agents = self._agents(agent_variables)
         table = delivery.producers(agents)
         self._table = producers(self) if producers is not None else table
-        self._wire_engine(delivery, agents, raise_bugs=raise_bugs)
+        self._wire_engine(delivery, raise_bugs=raise_bugs)
 
     def _open_neighbours(self, settings: Settings) -> None:
         self.processes = Processes()
@@ -149,11 +149,11 @@ class App:
         kinds = _AgentKinds(self.projects, self.settings.agent_cli)
         return CliTransport(self.processes, {"script": script}, "script", self.clock, kinds=kinds)
 
-    def _wire_engine(self, delivery: Delivery, agents: CliTransport, *, raise_bugs: bool) -> None:
+    def _wire_engine(self, delivery: Delivery, *, raise_bugs: bool) -> None:
         poll = timedelta(seconds=self.settings.poll_interval)
         self.worker = Worker(
             queue=self.queue,
-            handlers=self._handlers(delivery, agents),
+            handlers=self._handlers(delivery),
             max_concurrency=self.settings.max_concurrency,
             poll=poll,
             raise_bugs=raise_bugs,
@@ -167,7 +167,7 @@ class App:
             blocks=self._blocks(delivery),
         )
 
-    def _handlers(self, delivery: Delivery, agents: CliTransport) -> Mapping[JobKind, Handler]:
+    def _handlers(self, delivery: Delivery) -> Mapping[JobKind, Handler]:
         commitment = Commitment(self.policy)
         dispatch = Dispatch(
             store=self.store,
@@ -180,7 +180,7 @@ class App:
             messages=self.messages,
             clock=self.clock,
         )
-        outward = self._outward(delivery, agents)
+        outward = self._outward(delivery)
         aftercare = Aftercare(
             monitor=delivery.watcher, store=self.store, commitment=commitment, clock=self.clock
         )
@@ -207,7 +207,7 @@ class App:
             owner=f"{self.store.database.owner.pid}",
         )
 
-    def _outward(self, delivery: Delivery, agents: CliTransport) -> Outward:
+    def _outward(self, delivery: Delivery) -> Outward:
         return Outward(
             store=self.store,
             tracker=self.board,
@@ -215,7 +215,7 @@ class App:
             workspace=self.workspace,
             leases=self.leases,
             merger=delivery.merging,
-            agents=agents,
+            stop_runs=lambda item_id: self.processes.stop_below(self.settings.runs_dir / item_id),
             notifier=self.notifier,
             messages=self.messages,
             policy=self.policy,

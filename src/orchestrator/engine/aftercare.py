@@ -1,7 +1,10 @@
 """Aftercare: the production verdict closes the loop (ORCH-021, product §4 "Deploy FAILED")."""
 
+from collections.abc import Mapping
+
 from orchestrator.engine.cases import load_case
 from orchestrator.engine.commitment import Commitment
+from orchestrator.engine.orders import cleanup
 from orchestrator.pipeline.decisions import SendBack
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.stages import Stage
@@ -28,10 +31,20 @@ class Aftercare:
     async def watch(self, job: Job) -> Ending:
         """One tick of the monitor; its last word may send the item back to development."""
         ending = await self._monitor(job)
-        if isinstance(ending, Done) and ending.result.get("reopen"):
-            reason = str(ending.result.get("reason") or "degraded")
-            await self._store.transact(lambda tx: self._reopen(tx, job, reason))
+        if isinstance(ending, Done):
+            result = ending.result
+            await self._store.transact(lambda tx: self._conclude(tx, job, result))
         return ending
+
+    def _conclude(self, tx: Transaction, job: Job, result: Mapping[str, object]) -> None:
+        """The worktree stays until the monitor has written its report, and while a re-opened item needs it."""
+        item = tx.items.get(job.task_id) if job.task_id is not None else None
+        if item is None:
+            return
+        if result.get("reopen"):
+            self._reopen(tx, job, str(result.get("reason") or "degraded"))
+        else:
+            tx.jobs.enqueue(cleanup(item))
 
     def _reopen(self, tx: Transaction, job: Job, reason: str) -> None:
         """A new branch is cut from the base, and the evidence goes to the developer word for word."""

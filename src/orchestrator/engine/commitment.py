@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestrator.engine.cases import load_case
-from orchestrator.engine.orders import cleanup, look_at, look_at_waiting, notify, produce, tracker, watch
+from orchestrator.engine.orders import look_at, look_at_waiting, notify, produce, tracker, watch
 from orchestrator.pipeline.artifacts import artifact_dir
 from orchestrator.pipeline.decisions import (
     Advance,
@@ -146,7 +146,6 @@ class Commitment:
         tx.jobs.enqueue(tracker(item))
         if item.stage is Stage.DONE:
             tx.jobs.enqueue(watch(item))
-            tx.jobs.enqueue(cleanup(item))
             look_at_waiting(tx, item.project)
             return
         entered = load_case(tx, item.task_id, now)

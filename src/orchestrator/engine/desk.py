@@ -5,6 +5,7 @@ from typing import Final
 
 from orchestrator.engine.cases import branch_of
 from orchestrator.engine.intake import Accepted, Intake, known_item
+from orchestrator.engine.orders import look_at_waiting
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.pipeline.commands import (
     Command,
@@ -18,7 +19,7 @@ from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.ports.clock import Ids
 from orchestrator.ports.projects import ProjectRegistry
-from orchestrator.ports.store import Store
+from orchestrator.ports.store import Store, Transaction
 from orchestrator.ports.subjects import analysis_subject
 from orchestrator.ports.tracker import Filing, Ticket
 from orchestrator.ports.workspace import Workspace
@@ -116,7 +117,7 @@ class Desk:
     async def freeze(self, project: str, reason: str | None) -> None:
         """Let no new item of the project start (``None`` thaws it)."""
         name = await self._known_project(project)
-        await self._store.transact(lambda tx: tx.projects.freeze(name, reason))
+        await self._store.transact(lambda tx: _freeze(tx, name, reason))
 
     async def item(self, item_id: str) -> WorkItem:
         """The item with that number, in any case of letters."""
@@ -131,3 +132,9 @@ class Desk:
     async def _gesture(self, command: Command, by: str) -> Accepted:
         """Every gesture is an event of its own: approving, rejecting and approving again are three facts."""
         return await self._intake.accept(command, source=by, content_key=f"gesture:{self._ids.new()}")
+
+
+def _freeze(tx: Transaction, project: str, reason: str | None) -> None:
+    tx.projects.freeze(project, reason)
+    if reason is None:
+        look_at_waiting(tx, project)

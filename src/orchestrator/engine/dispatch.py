@@ -89,10 +89,26 @@ class Dispatch:
             rounds=rounds,
             defers=defers,
         )
-        outcome = await producer.produce(assignment)
+        try:
+            outcome = await producer.produce(assignment)
+        except Conflict as error:
+            return await self._overtaken(job, str(error))
         if isinstance(outcome, Produced):
             return await self._deliver(job, item, producer, outcome)
         return await self._end(job, item, outcome, producer)
+
+    async def _overtaken(self, job: Job, reason: str) -> Ending:
+        """Somebody else moved the branch: the door orders the work again, on what is there now.
+
+        The same job again would begin at the old commit and be overtaken for ever.
+        """
+
+        def settle(tx: Transaction) -> None:
+            if tx.jobs.finish(job, {"skipped": reason}) and job.task_id is not None:
+                tx.jobs.enqueue(look_at(job.task_id, trigger="overtaken"))
+
+        await self._store.transact(settle)
+        return Settled()
 
     async def _current_item(self, job: Job) -> WorkItem | None:
         """The job's item, if it still is in the visit for which the work was ordered."""

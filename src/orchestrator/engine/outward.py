@@ -1,27 +1,27 @@
 """Telling others: tracker states and comments, alerts, clean-up; best effort, each a job of its own."""
 
-from datetime import timedelta
-from pathlib import Path
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from orchestrator.engine.cases import branch_of, load_case
 from orchestrator.engine.messages import Messages
 from orchestrator.errors import Rejected
 from orchestrator.pipeline.decisions import Policy, Wait, decide
+from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.items import Case, Waiter, WorkItem
 from orchestrator.pipeline.stages import TERMINAL, Stage
-from orchestrator.ports.agent import AgentTransport
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.forge import Forge
 from orchestrator.ports.leases import Leases
 from orchestrator.ports.merging import Merger
 from orchestrator.ports.notifier import Notifier
-from orchestrator.ports.queue import Done, Ending, Job, Later
+from orchestrator.ports.queue import Done, Ending, Job
 from orchestrator.ports.store import Store
 from orchestrator.ports.tracker import Tracker, TrackerState
 from orchestrator.ports.workspace import Workspace
 
-ACTIVE_RUN_PAUSE: Final = timedelta(seconds=1)
+StopRuns: TypeAlias = Callable[[WorkItemId], Awaitable[object]]
+"""Ends everything that runs on this host for a work item; when it returns, nothing of it runs any more."""
 
 
 def desired_state(case: Case, policy: Policy) -> TrackerState:
@@ -59,7 +59,7 @@ class Outward:
         workspace: Workspace,
         leases: Leases,
         merger: Merger,
-        agents: AgentTransport,
+        stop_runs: StopRuns,
         notifier: Notifier,
         messages: Messages,
         policy: Policy,
@@ -71,7 +71,7 @@ class Outward:
         self._workspace = workspace
         self._leases = leases
         self._merger = merger
-        self._agents = agents
+        self._stop_runs = stop_runs
         self._notifier = notifier
         self._messages = messages
         self._policy = policy
@@ -129,15 +129,12 @@ class Outward:
         if case is None or case.item.stage not in TERMINAL:
             return Done({"skipped": "the item is not terminal"})
         item = case.item
-        await self._stop_runs(item)
+        await self._stop_runs(item.id)
         if item.stage is Stage.CANCELLED:
             await self._workspace.rescue(branch_of(item), f"epoch-{item.epoch}")
             await self._close_pull_request(item)
             await self._leases.release(item.task_id)
         await self._merger.let_go(item)
-        if item.stage is Stage.DONE and await self._is_watched(item):
-            # The monitor still writes its report from this worktree.
-            return Later(ACTIVE_RUN_PAUSE, "production is still being watched")
         await self._workspace.discard(branch_of(item))
         return Done()
 
@@ -147,12 +144,6 @@ class Outward:
         task_id = job.task_id
         return await self._store.transact(lambda tx: load_case(tx, task_id, self._clock.now()))
 
-    async def _stop_runs(self, item: WorkItem) -> None:
-        runs = await self._store.transact(lambda tx: tx.runs.of_item(item.task_id))
-        for run in runs:
-            if run.finished_at is None and run.log_path:
-                await self._agents.stop(Path(run.log_path).parent)
-
     async def _close_pull_request(self, item: WorkItem) -> None:
         if item.pull_request is None or item.merged is not None:
             return
@@ -161,7 +152,3 @@ class Outward:
         except Rejected:
             # Somebody closed or removed it already: there is nothing left to close.
             return
-
-    async def _is_watched(self, item: WorkItem) -> bool:
-        jobs = await self._store.transact(lambda tx: tx.jobs.of_item(item.task_id))
-        return any(job.agent == "post-deploy-monitor" and job.finished_at is None for job in jobs)

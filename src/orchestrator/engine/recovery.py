@@ -1,17 +1,22 @@
 """Recovery: what a start does about the last end, and what is asked again when a message was lost."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Final
 
 import structlog
 
-from orchestrator.engine.orders import cleanup, look_at
-from orchestrator.pipeline.items import WorkItem
+from orchestrator.engine.orders import cleanup, look_at, notify, tracker
+from orchestrator.pipeline.decisions import WHO_CAN_RETRY
+from orchestrator.pipeline.items import Hold, WorkItem
 from orchestrator.pipeline.stages import TERMINAL
+from orchestrator.pipeline.verdicts import FailureClass
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.leases import Leases
 from orchestrator.ports.queue import JobKind, JobStatus, Queue
 from orchestrator.ports.store import Store, Transaction
+
+_ACTIVE: Final = (JobStatus.QUEUED, JobStatus.RUNNING)
 
 log = structlog.get_logger(__name__)
 
@@ -61,10 +66,23 @@ class Recovery:
                 if now - item.entered_at >= grace and not _has_active_job(tx, item)
             ]
             for item in quiet:
-                tx.jobs.enqueue(look_at(item.task_id, trigger="reconciler"))
+                _ask_again(tx, item, now)
             return len(quiet)
 
         return await self._store.transact(ask)
+
+
+def _ask_again(tx: Transaction, item: WorkItem, now: datetime) -> None:
+    """Ask the door; but looks that ended in an error of ours would only fail again, so a person is called."""
+    looks = [job for job in tx.jobs.of_item(item.task_id) if job.kind is JobKind.LOOK]
+    if not looks or looks[-1].status is not JobStatus.FAILED or tx.facts.hold(item.task_id) is not None:
+        tx.jobs.enqueue(look_at(item.task_id, trigger="reconciler"))
+        return
+    reason = f"looking at it failed: {looks[-1].error}"
+    hold = Hold(reason=reason, since=now, who_can_unblock=WHO_CAN_RETRY, failure=FailureClass.BUG)
+    tx.facts.put_on_hold(item.task_id, hold)
+    tx.jobs.enqueue(tracker(item))
+    tx.jobs.enqueue(notify(item, key=f"bug:{looks[-1].id}", text=f"{item.id} is on hold: {reason}"))
 
 
 def _ask_about_open_items(tx: Transaction) -> int:
@@ -72,19 +90,22 @@ def _ask_about_open_items(tx: Transaction) -> int:
     for item in open_items:
         tx.jobs.enqueue(look_at(item.task_id, trigger="start"))
     for item in tx.items.all():
-        if item.stage in TERMINAL and _has_failed_cleanup(tx, item):
+        if item.stage in TERMINAL and _is_left_lying(tx, item):
             tx.jobs.enqueue(cleanup(item))
     return len(open_items)
 
 
 def _has_active_job(tx: Transaction, item: WorkItem) -> bool:
-    active = (JobStatus.QUEUED, JobStatus.RUNNING)
     return any(
-        job.status in active and job.kind in (JobKind.PRODUCE, JobKind.LOOK)
+        job.status in _ACTIVE and job.kind in (JobKind.PRODUCE, JobKind.LOOK)
         for job in tx.jobs.of_item(item.task_id)
     )
 
 
-def _has_failed_cleanup(tx: Transaction, item: WorkItem) -> bool:
-    cleanups = [job for job in tx.jobs.of_item(item.task_id) if job.kind is JobKind.CLEANUP]
-    return bool(cleanups) and cleanups[-1].status is JobStatus.FAILED
+def _is_left_lying(tx: Transaction, item: WorkItem) -> bool:
+    """A terminal item that nobody cleaned up after, and whose production is not being watched any more."""
+    jobs = tx.jobs.of_item(item.task_id)
+    if any(job.kind is JobKind.WATCH and job.status in _ACTIVE for job in jobs):
+        return False
+    cleanups = [job.status for job in jobs if job.kind is JobKind.CLEANUP]
+    return not cleanups or cleanups[-1] is JobStatus.FAILED

@@ -18,9 +18,9 @@ from orchestrator.pipeline.commands import (
     StopItem,
 )
 from orchestrator.pipeline.items import WorkItem
-from orchestrator.pipeline.stages import TERMINAL
+from orchestrator.pipeline.stages import TERMINAL, Stage
 from orchestrator.ports.projects import ProjectRegistry
-from orchestrator.ports.store import Store
+from orchestrator.ports.store import Store, Transaction
 from orchestrator.ports.tracker import HUMAN_GESTURES, Ticket, Tracker, TrackerState
 
 log = structlog.get_logger(__name__)
@@ -62,6 +62,7 @@ class TrackerPoll:
 
     async def _notice(self, ticket: Ticket) -> bool:
         """Carry out a person's gesture; the state that we wrote ourselves is no gesture."""
+        await self._note_edits(ticket)
         if ticket.state not in HUMAN_GESTURES:
             return False
         shown = await self._store.transact(lambda tx: tx.projects.recall(shown_key(ticket.ref)))
@@ -80,6 +81,24 @@ class TrackerPoll:
             log.info("gesture_ignored", ticket=ticket.number, state=ticket.state, reason=str(error))
             return False
         return accepted.fresh
+
+    async def _note_edits(self, ticket: Ticket) -> None:
+        """Before work begins, the author may still change what is asked for (a title that QG-0 refused)."""
+
+        def note(tx: Transaction) -> None:
+            item = tx.items.by_ref(ticket.ref)
+            known = item is not None and (item.title, item.description) == (ticket.title, ticket.description)
+            if item is None or known or item.stage is not Stage.CREATED:
+                return
+            tx.items.note_ticket(
+                item.task_id,
+                title=ticket.title,
+                description=ticket.description,
+                labels=ticket.labels,
+                track=item.track,
+            )
+
+        await self._store.transact(note)
 
     async def _start(self, ticket: Ticket) -> bool:
         if ticket.state is not TrackerState.TODO:

@@ -148,7 +148,7 @@ def _work(case: Case) -> Decision | None:
     if work.state is WorkState.PENDING:
         return Wait(f"{work.producer or role} is at work", Waiter.WORK)
     if work.state is WorkState.FAILED:
-        return PutOnHold(work.summary or f"{role} failed", work.failure or FailureClass.AGENT)
+        return PutOnHold(work.summary or f"{role} failed", work.failure or FailureClass.BUG)
     if work.code != case.item.code:
         return StartWork(role, "the code changed after this work was delivered")
     return None

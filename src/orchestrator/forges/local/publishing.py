@@ -10,7 +10,7 @@ log = structlog.get_logger(__name__)
 
 
 class PublishingForge(LocalForge):
-    """Pushes the merged base to its owner; an owner's repository that does not take it is told of, no more."""
+    """Pushes the merged base to its owner; a repository that does not take it is told of, no more."""
 
     async def merge(
         self, project: str, number: int, *, expected_head: Commit, method: str, message: str

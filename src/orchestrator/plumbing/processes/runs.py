@@ -149,6 +149,18 @@ class Processes:
             await self._pause(self._poll_s)
         return SupervisedRun(run_dir, None, self) if (run_dir / "command").exists() else None
 
+    async def stop_below(self, directory: Path) -> int:
+        """Stop every living run whose directory is below ``directory``; how many there were.
+
+        Raises:
+            Malformed: a file of a run is damaged.
+        """
+        begun = [command.parent for command in directory.rglob("command")] if directory.is_dir() else []
+        runs = [await self.attach(place) for place in begun if _is_held(place)]
+        living = [run for run in runs if run is not None and run.pid is not None]
+        await asyncio.gather(*(run.stop() for run in living))
+        return len(living)
+
     async def await_end(self, run_dir: Path, pid: int) -> None:
         """Return when the supervisor of the run has ended, also one that is not our child."""
         with _pidfd(pid, wanted=self._event_driven) as descriptor:
