@@ -121,7 +121,13 @@ class App:
             projects=self.projects,
             ids=self.ids,
         )
-        self.recovery = Recovery(store=self.store, queue=self.queue, leases=self.leases, clock=self.clock)
+        self.recovery = Recovery(
+            store=self.store,
+            queue=self.queue,
+            leases=self.leases,
+            clock=self.clock,
+            policy=self.policy,
+        )
         poll = TrackerPoll(
             tracker=self.board,
             store=self.store,

@@ -37,7 +37,7 @@ class Aftercare:
         return ending
 
     def _conclude(self, tx: Transaction, job: Job, result: Mapping[str, object]) -> None:
-        """The worktree stays until the monitor has written its report, and while a re-opened item needs it."""
+        """The worktree stays until the monitor's report is written, and while a re-opened item needs it."""
         item = tx.items.get(job.task_id) if job.task_id is not None else None
         if item is None:
             return

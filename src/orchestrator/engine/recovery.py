@@ -6,9 +6,10 @@ from typing import Final
 
 import structlog
 
+from orchestrator.engine.cases import load_case
 from orchestrator.engine.orders import cleanup, look_at, notify, tracker
-from orchestrator.pipeline.decisions import WHO_CAN_RETRY
-from orchestrator.pipeline.items import Hold, WorkItem
+from orchestrator.pipeline.decisions import WHO_CAN_RETRY, Policy, Wait, decide
+from orchestrator.pipeline.items import Hold, Waiter, WorkItem
 from orchestrator.pipeline.stages import TERMINAL
 from orchestrator.pipeline.verdicts import FailureClass
 from orchestrator.ports.clock import Clock
@@ -33,11 +34,12 @@ class Recovered:
 class Recovery:
     """Brings the installation back to a state in which everything that can move moves."""
 
-    def __init__(self, *, store: Store, queue: Queue, leases: Leases, clock: Clock) -> None:
+    def __init__(self, *, store: Store, queue: Queue, leases: Leases, clock: Clock, policy: Policy) -> None:
         self._store = store
         self._queue = queue
         self._leases = leases
         self._clock = clock
+        self._policy = policy
 
     async def on_start(self) -> Recovered:
         """Queue the jobs of dead owners again, void their leases, and ask the door about every open item.
@@ -54,8 +56,8 @@ class Recovery:
     async def sweep(self, grace: timedelta) -> int:
         """F-1: ask about items that have had no job and no change for ``grace`` (ORCH-053); how many.
 
-        The door decides from the gates, so asking too often is harmless; an item that waits for a person
-        is answered without asking any gate.
+        The door decides from the gates, so asking too often is harmless. An item that waits for a person is
+        left alone: only that person can move it (ORCH-060).
         """
         now = self._clock.now()
 
@@ -63,13 +65,20 @@ class Recovery:
             quiet = [
                 item
                 for item in tx.items.open()
-                if now - item.entered_at >= grace and not _has_active_job(tx, item)
+                if now - item.entered_at >= grace
+                and not _has_active_job(tx, item)
+                and not self._waits_for_a_person(tx, item, now)
             ]
             for item in quiet:
                 _ask_again(tx, item, now)
             return len(quiet)
 
         return await self._store.transact(ask)
+
+    def _waits_for_a_person(self, tx: Transaction, item: WorkItem, now: datetime) -> bool:
+        case = load_case(tx, item.task_id, now)
+        decision = decide(case, self._policy) if case is not None else None
+        return isinstance(decision, Wait) and decision.waiter is Waiter.PERSON
 
 
 def _ask_again(tx: Transaction, item: WorkItem, now: datetime) -> None:
