@@ -18,6 +18,7 @@ BOUNDARIES = {
 GATHERERS = {
     "bootstrap/app.py": "the composition root names every concrete class",
     "bootstrap/delivery.py": "the part of the composition root below gates and producers",
+    "bootstrap/foundation.py": "the part of the composition root that opens the neighbours",
     "cli/main.py": "the command tree names every command",
     "gates/__init__.py": "the registry names every gate",
 }

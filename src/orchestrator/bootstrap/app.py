@@ -12,10 +12,9 @@ from orchestrator.agents.clis.script import ScriptCli
 from orchestrator.agents.transport import CliTransport
 from orchestrator.bootstrap import serving
 from orchestrator.bootstrap.delivery import Delivery
+from orchestrator.bootstrap.foundation import Foundation
 from orchestrator.bootstrap.projects import Projects
-from orchestrator.config.contract import Contract
 from orchestrator.config.settings import Settings
-from orchestrator.delivery.commands import Surroundings
 from orchestrator.engine.advance import Door
 from orchestrator.engine.aftercare import Aftercare
 from orchestrator.engine.commitment import Commitment
@@ -27,29 +26,15 @@ from orchestrator.engine.messages import Messages
 from orchestrator.engine.outward import Outward
 from orchestrator.engine.overview import Block, Limits, Overview
 from orchestrator.engine.recovery import Recovery
-from orchestrator.engine.signals import ForgeSignals
 from orchestrator.engine.sweeps import Sweeps
 from orchestrator.engine.tracker_poll import TrackerPoll
-from orchestrator.errors import BadInput
-from orchestrator.forges.local import PublishingForge
-from orchestrator.forges.mirror import Remote
-from orchestrator.forges.worktrees import MirrorWorkspace, Places
 from orchestrator.gates import bind
 from orchestrator.jobs.worker import Worker
-from orchestrator.notify.log import LogNotifier
-from orchestrator.pipeline.decisions import Policy
-from orchestrator.pipeline.ids import Commit, RunId
-from orchestrator.pipeline.wording import Language
-from orchestrator.plumbing.clock import RandomIds, SystemClock
-from orchestrator.plumbing.git import Git
-from orchestrator.plumbing.processes import Processes
+from orchestrator.pipeline.ids import RunId
 from orchestrator.plumbing.redaction import redact
-from orchestrator.ports.notifier import Notifier
 from orchestrator.ports.producer import Producer
 from orchestrator.ports.queue import Handler, JobKind
-from orchestrator.store import SqlLeases, SqlQueue, SqlStore, this_process
 from orchestrator.store.runs import SqlRuns
-from orchestrator.trackers.board import BoardTracker
 from orchestrator.web.app import create_app
 from orchestrator.web.services import WebServices
 
@@ -57,7 +42,7 @@ ProducerTable: TypeAlias = Callable[["App"], Sequence[Producer]]
 """Gives the ordered table of producers; a bench or a test may put others in the place of the real ones."""
 
 
-class App:
+class App(Foundation):
     """One process of the orchestrator: everything wired, nothing running until it is asked to."""
 
     def __init__(
@@ -68,16 +53,8 @@ class App:
         producers: ProducerTable | None,
         raise_bugs: bool,
     ) -> None:
-        self.settings = settings
-        self.clock = SystemClock()
-        self.ids = RandomIds()
-        self.policy = Policy(confirm_deploy=settings.deploy_require_manual_approve)
-        self.messages = Messages(Language(settings.language))
-        _make_directories(settings)
-        self.store = SqlStore(settings.effective_database_url, self.clock, this_process(self.ids))
-        self.queue = SqlQueue(self.store.database)
-        self.leases = SqlLeases(self.store.database)
-        self._open_neighbours(settings)
+        super().__init__(settings)
+        self.messages = Messages(self.language)
         self._open_desk()
         delivery = Delivery(self)
         agents = self._agents(agent_variables)
@@ -85,33 +62,7 @@ class App:
         self._table = producers(self) if producers is not None else table
         self._wire_engine(delivery, raise_bugs=raise_bugs)
 
-    def _open_neighbours(self, settings: Settings) -> None:
-        self.processes = Processes()
-        self.git = Git()
-        self.forge = PublishingForge(
-            settings.forge_dir,
-            git=self.git,
-            clock=self.clock,
-            processes=self.processes,
-            contract_for=self._contract_of,
-            on_event=ForgeSignals(self.store),
-            variables=self._told_to_ci,
-        )
-        self.workspace = MirrorWorkspace(
-            Places(settings.repos_dir, settings.worktrees_dir, settings.checkouts_dir),
-            lambda project: Remote(str(self.forge.path(project))),
-            self.git,
-        )
-        self.board = BoardTracker(f"sqlite:///{settings.board_path}", self.clock)
-        self.notifier: Notifier = LogNotifier()
-        if settings.notify_targets:
-            self.notifier = _apprise(settings.notify_targets)
-
     def _open_desk(self) -> None:
-        self.projects = Projects(
-            store=self.store, workspace=self.workspace, forge=self.forge, board=self.board
-        )
-        self.surroundings = Surroundings(state_root=self.settings.state_dir, ports_of=self.projects.ports)
         self.intake = Intake(store=self.store, clock=self.clock)
         self.desk = Desk(
             store=self.store,
@@ -143,12 +94,6 @@ class App:
             grace=timedelta(seconds=self.settings.reconcile_grace_s),
         )
 
-    def _told_to_ci(self, project: str, commit: Commit) -> Mapping[str, str]:
-        return self.surroundings.variables(project, revision=commit, work_item="", environment="test")
-
-    async def _contract_of(self, project: str) -> Contract | None:
-        return await self.projects.contract(project)
-
     def _agents(self, variables: Mapping[str, str]) -> CliTransport:
         command = self.settings.agent_command or ""
         script = ScriptCli(self.clock, home=self.settings.home, command=command, extra=variables)
@@ -164,6 +109,7 @@ class App:
             poll=poll,
             raise_bugs=raise_bugs,
         )
+        self._engine = serving.Engine(self.worker, self.sweeps, resume=self.forge.resume)
         self.overview = Overview(
             store=self.store,
             leases=self.leases,
@@ -292,17 +238,11 @@ class App:
 
     async def serve(self, host: str, port: int, *, ready: Callable[[str], None]) -> None:
         """Serve pages, API and queue until cancelled, or until SIGTERM or SIGINT."""
-        await serving.serve(self, host, port, ready=ready)
+        await serving.serve(self._engine, self.web_app, host=host, port=port, ready=ready)
 
     async def run_engine(self) -> None:
         """Work on the queue without pages, until cancelled."""
-        await serving.run_engine(self)
-
-    async def close(self) -> None:
-        """Close what is open; runs under supervisors go on by themselves."""
-        await self.forge.aclose()
-        self.board.close()
-        self.store.close()
+        await serving.run_engine(self._engine)
 
 
 class _AgentKinds(Mapping[str, str]):
@@ -320,25 +260,3 @@ class _AgentKinds(Mapping[str, str]):
 
     def __len__(self) -> int:
         return 0
-
-
-def _make_directories(settings: Settings) -> None:
-    """The data directory and what is always in it, for nobody else to read."""
-    for place in (settings.home, settings.runs_dir, settings.state_dir, settings.forge_dir):
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(
-                f"cannot use {place}: {error.strerror}; set ORCH_HOME to a directory that you may write"
-            ) from error
-
-
-def _apprise(urls: Sequence[str]) -> Notifier:
-    """Apprise is an extra: without it a configured address is a mistake that is told at once."""
-    try:
-        from orchestrator.notify.apprise import AppriseNotifier  # noqa: PLC0415 - only when it is configured
-    except ModuleNotFoundError as error:
-        raise BadInput(
-            "ORCH_NOTIFY_URLS needs the extra 'notify': pip install 'orchestrator[notify]'"
-        ) from error
-    return AppriseNotifier(urls)

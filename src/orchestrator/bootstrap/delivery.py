@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from orchestrator.bootstrap.foundation import Foundation
 from orchestrator.config.projects import SELF_HOSTING_REPO
 from orchestrator.delivery.attempts import Attempts
 from orchestrator.delivery.clean_runs import CleanRuns
@@ -24,7 +25,6 @@ from orchestrator.delivery.watchman import Watchman
 from orchestrator.gates.tools import GateTools, Limits, Scope
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.stages import Role
-from orchestrator.pipeline.wording import Language
 from orchestrator.ports.agent import AgentTransport
 from orchestrator.ports.producer import Producer
 from orchestrator.producers.agent_run import AgentRun
@@ -34,18 +34,15 @@ from orchestrator.producers.post_deploy_monitor import PostDeployMonitor
 from orchestrator.producers.staging_runner import StagingRunner
 from orchestrator.producers.test_runner import TestRunner
 
-if TYPE_CHECKING:
-    from orchestrator.bootstrap.app import App
-
 SHORTEST_GRACE: Final = timedelta(seconds=1)
 LIMIT_PAUSE: Final = timedelta(minutes=1)
 """How long an agent that reached a limit waits when its provider names no time (product §4, resilience)."""
 
 
 class Delivery:
-    """The services below gates and producers, made once for an ``App``."""
+    """The services below gates and producers, made once for a ``Foundation``."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Foundation) -> None:
         settings = app.settings
         self._app = app
         grace = max(timedelta(seconds=settings.agent_kill_grace_seconds), SHORTEST_GRACE)
@@ -60,9 +57,7 @@ class Delivery:
             store=app.store,
             measurement=self.measurement,
         )
-        self.reports = Reports(
-            app.workspace, language=Language(settings.language), email_domain=settings.git_email_domain
-        )
+        self.reports = Reports(app.workspace, language=app.language, email_domain=settings.git_email_domain)
         self.watcher = self._monitor()
 
     def gate_tools(self) -> GateTools:

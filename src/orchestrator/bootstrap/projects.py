@@ -87,7 +87,7 @@ def _notes(project: Project, contract: Contract | None) -> tuple[str, ...]:
     if contract is None:
         return (
             f"{project.name} has no .orchestrator.yml on {project.base_branch}: nothing is tested, staged or "
-            "deployed by us until it has one ('orch init' writes a first one)",
+            "deployed by us until it has one (docs/contract.md)",
         )
     missing = [name for name in ("test", "staging", "deploy") if not contract.declares(name)]
     return tuple(f"the contract declares no {name} section" for name in missing)

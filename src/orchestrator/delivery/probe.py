@@ -73,6 +73,8 @@ class HttpProbe:
 
     async def get(self, url: str) -> Seen:
         """What a GET of ``url`` gives."""
+        if not _is_address(url):
+            return NoAnswer(f"{url}: no address of a service")
         timeout = httpx.Timeout(self._limit.total_seconds())
         try:
             async with (
@@ -82,8 +84,17 @@ class HttpProbe:
                 return Answer(response.status_code, await _head_of(response))
         except httpx.TimeoutException:
             return NoAnswer(f"{url}: no answer within {self._limit.total_seconds():g} s")
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except httpx.HTTPError as error:
             return NoAnswer(f"{url}: {str(error) or type(error).__name__}")
+
+
+def _is_address(url: str) -> bool:
+    """Whether there can be somebody at ``url``: the transport below has errors of its own for the rest."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 async def _head_of(response: httpx.Response) -> str:
@@ -97,8 +108,8 @@ async def _head_of(response: httpx.Response) -> str:
 
 def same_service(one: str, other: str) -> bool:
     """Whether two addresses are answered by the same host and port."""
-    left, right = urlsplit(one), urlsplit(other)
-    return (left.scheme, left.netloc) == (right.scheme, right.netloc)
+    left, right = one.split("/", 3), other.split("/", 3)
+    return left[:3] == right[:3]
 
 
 def joined(base_url: str, path: str) -> str:

@@ -18,13 +18,15 @@ from orchestrator.pipeline.decisions import (
     decide,
     mark_of,
 )
+from orchestrator.pipeline.gates import EXIT_GATES, GateName
 from orchestrator.pipeline.ids import Epoch
 from orchestrator.pipeline.items import Case, Hold, Waiter, WorkItem
 from orchestrator.pipeline.policies import branch_name
 from orchestrator.pipeline.rounds import Round
 from orchestrator.pipeline.stages import Role, Stage
-from orchestrator.pipeline.verdicts import Failed, FailureClass, Inconclusive, Passed
+from orchestrator.pipeline.verdicts import Failed, FailureClass, Inconclusive, Passed, Verdict
 from orchestrator.ports.merging import Merged
+from orchestrator.ports.queue import NewJob
 from orchestrator.ports.store import Transaction, TransitionRow
 
 
@@ -69,6 +71,7 @@ class Commitment:
             tx.jobs.enqueue(look_at(item.task_id, trigger="time", delay=wait.retry_after))
         if wait.waiter is Waiter.PERSON:
             tx.jobs.enqueue(tracker(item))
+            tx.jobs.enqueue(_call(item, wait))
             look_at_waiting(tx, item.project)
 
     def _hold(self, tx: Transaction, item: WorkItem, hold: PutOnHold, now: datetime) -> None:
@@ -155,14 +158,15 @@ class Commitment:
             case StartWork(role=role, reason=reason):
                 tx.jobs.enqueue(produce(item, role, reason=reason))
             case Wait(waiter=Waiter.PERSON) as wait:
-                tx.jobs.enqueue(
-                    notify(
-                        item, key=f"wait:{item.epoch}:{item.stage}", text=f"{item.id} waits: {wait.reason}"
-                    )
-                )
+                tx.jobs.enqueue(_call(item, wait))
                 look_at_waiting(tx, item.project)
             case _:
                 tx.jobs.enqueue(look_at(item.task_id, trigger="entered"))
+
+
+def _call(item: WorkItem, wait: Wait) -> NewJob:
+    """One alert for each visit to a stage in which a person is waited for."""
+    return notify(item, key=f"wait:{item.epoch}:{item.stage}", text=f"{item.id} waits: {wait.reason}")
 
 
 def _freeze(tx: Transaction, item: WorkItem, reason: str) -> None:
@@ -196,14 +200,20 @@ def _link(case: Case, failed: Failed) -> str:
 
 
 def _reason(case: Case, to: Stage) -> str:
-    passed = [gate for gate, verdict in case.verdicts.items() if isinstance(verdict, Passed)]
+    passed = [gate for gate, verdict in _exit_verdicts(case).items() if isinstance(verdict, Passed)]
     return f"to {to}: {', '.join(passed)} passed" if passed else f"to {to}"
+
+
+def _exit_verdicts(case: Case) -> dict[GateName, Verdict]:
+    """What the exit gates of the stage that is left have answered."""
+    gates = EXIT_GATES.get(case.item.stage, ())
+    return {gate: case.verdicts[gate] for gate in gates if gate in case.verdicts}
 
 
 def _evidence(case: Case) -> dict[str, str]:
     """One line per gate for the audit trail."""
     lines: dict[str, str] = {}
-    for gate, verdict in case.verdicts.items():
+    for gate, verdict in _exit_verdicts(case).items():
         match verdict:
             case Passed(evidence=evidence):
                 lines[gate] = f"passed: {evidence.detail or evidence.source}"

@@ -27,6 +27,10 @@ from orchestrator.ports.workspace import Workspace
 
 log = structlog.get_logger(__name__)
 
+MAX_INFRA_RETRIES: Final = 2
+INFRA_PAUSE: Final = timedelta(seconds=30)
+"""The budget for work that the environment prevents is that of the runners (ORCH-115 D8)."""
+
 LEASE_PAUSE: Final = timedelta(milliseconds=200)
 """How long a look waits for another owner of the item's lease before it asks again."""
 
@@ -95,7 +99,7 @@ class Dispatch:
             return await self._overtaken(job, str(error))
         if isinstance(outcome, Produced):
             return await self._deliver(job, item, producer, outcome)
-        return await self._end(job, item, outcome, producer)
+        return await self._end(job, item, outcome, producer=producer, defers=defers)
 
     async def _overtaken(self, job: Job, reason: str) -> Ending:
         """Somebody else moved the branch: the door orders the work again, on what is there now.
@@ -127,10 +131,9 @@ class Dispatch:
     def _history(
         self, tx: Transaction, job: Job, item: WorkItem, producer: Producer
     ) -> tuple[tuple[Round, ...], int]:
-        marker = f"{producer.name} infra-retry"
         return (
             tuple(tx.facts.rounds(item.task_id)),
-            tx.jobs.count_marker(item.task_id, marker, item.epoch),
+            tx.jobs.count_marker(item.task_id, _marker(producer), item.epoch),
         )
 
     async def _deliver(self, job: Job, item: WorkItem, producer: Producer, produced: Produced) -> Ending:
@@ -189,13 +192,25 @@ class Dispatch:
         return pull.number
 
     async def _end(
-        self, job: Job, item: WorkItem, outcome: Outcome, producer: Producer | None = None
+        self,
+        job: Job,
+        item: WorkItem,
+        outcome: Outcome,
+        *,
+        producer: Producer | None = None,
+        defers: int = 0,
     ) -> Ending:
         match outcome:
             case Deferred(marker=""):
                 return Later(outcome.after, outcome.reason)
             case Deferred() as deferred:
                 return await self._defer(job, item, deferred)
+            case GaveUp(retryable=True, reason=reason) if not _is_agents_fault(outcome):
+                # An environment's fault spends no attempt, but what lasts calls a person.
+                if producer is not None and defers < MAX_INFRA_RETRIES:
+                    marker = _marker(producer)
+                    return await self._defer(job, item, Deferred(reason, INFRA_PAUSE, marker))
+                return await self._give_up(job, item, outcome, producer)
             case GaveUp() as gave_up:
                 return await self._give_up(job, item, gave_up, producer)
         return Done({})
@@ -214,10 +229,10 @@ class Dispatch:
 
     async def _give_up(self, job: Job, item: WorkItem, gave_up: GaveUp, producer: Producer | None) -> Ending:
         """Only an agent's own failure spends an attempt; without attempts left a person is called."""
-        spend = gave_up.failure is FailureClass.AGENT
-        if gave_up.retryable and job.attempts + 1 < job.max_attempts:
+        attempts_left = job.attempts + 1 < job.max_attempts
+        if gave_up.retryable and attempts_left and _is_agents_fault(gave_up):
             pause = timedelta(seconds=2**job.attempts)
-            await self._queue.retry(job, after=pause, error=gave_up.reason, spend=spend)
+            await self._queue.retry(job, after=pause, error=gave_up.reason, spend=True)
             return Settled()
         result = {
             "producer": producer.name if producer is not None else job.agent,
@@ -231,6 +246,15 @@ class Dispatch:
 
         await self._store.transact(settle)
         return Settled()
+
+
+def _marker(producer: Producer) -> str:
+    """What counts the defers of a producer in the contents of its jobs (ORCH-115 D5, ORCH-116 D5)."""
+    return f"{producer.name} infra-retry"
+
+
+def _is_agents_fault(outcome: Outcome) -> bool:
+    return isinstance(outcome, GaveUp) and outcome.failure is FailureClass.AGENT
 
 
 def _again(job: Job, *, content: str, delay: timedelta) -> NewJob:

@@ -12,7 +12,14 @@ from orchestrator.forges.mirror import Mirror
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.git.locks import remove_stale_locks
-from orchestrator.plumbing.git.worktrees import clean, git_directory, prune, remove, reset_hard
+from orchestrator.plumbing.git.worktrees import (
+    clean,
+    detached_head,
+    git_directory,
+    prune,
+    remove,
+    reset_hard,
+)
 
 _NOTES = ".task-*.md"
 
@@ -64,8 +71,9 @@ class Checkouts:
         """Bring a worktree back into order; False when it is damaged and must be made anew."""
         await remove_stale_locks(directory)
         try:
-            # Detached first: a branch that somebody checked out here must not be moved along.
-            await self._git.run("update-ref", "--no-deref", "HEAD", commit, cwd=directory)
+            if detached_head(directory) is None:
+                # Detached first: a branch that somebody checked out here must not be moved along.
+                await self._git.run("update-ref", "--no-deref", "HEAD", commit, cwd=directory)
             await reset_hard(self._git, directory, commit)
             await clean(self._git, directory)
         except (Malformed, Rejected):

@@ -11,7 +11,7 @@ from orchestrator.errors import Rejected
 from orchestrator.forges.sources import inspect
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
-from orchestrator.plumbing.git.refs import fetch, init_bare, push, remote_refs
+from orchestrator.plumbing.git.refs import fetch, init_bare, loose_ref, push, push_together, remote_refs
 
 TRACKING: Final = "refs/remotes/origin/"
 _HEADS: Final = f"+refs/heads/*:{TRACKING}*"
@@ -64,6 +64,9 @@ class Mirror:
 
     async def branches(self, *names: str) -> dict[str, Commit]:
         """Where these branches stand as last refreshed; one that does not exist is not in the answer."""
+        known = {name: loose_ref(self.path, f"{TRACKING}{name}") for name in names}
+        if None not in known.values():
+            return {name: Commit(commit) for name, commit in known.items() if commit is not None}
         refs = [f"{TRACKING}{name}" for name in names]
         answer = await self._git.run(
             "for-each-ref", "--format=%(objectname) %(refname)", *refs, cwd=self.path
@@ -90,6 +93,21 @@ class Mirror:
             self._remote.url,
             f"{commit}:{ref}",
             lease=(ref, expected),
+            env=self._remote.env,
+        )
+
+    async def send_together(self, commit: Commit, kept: str, ref: str, expected: Commit | None) -> None:
+        """Make ``ref`` what `send` makes it, and move ``kept`` forward to ``commit``, in one go.
+
+        Raises:
+            Conflict: one of them could not be moved; the other one may have been.
+        """
+        await push_together(
+            self._git,
+            self.path,
+            self._remote.url,
+            [f"{commit}:{kept}", f"{commit}:{ref}"],
+            leases=[(ref, expected)],
             env=self._remote.env,
         )
 

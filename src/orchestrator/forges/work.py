@@ -33,12 +33,13 @@ class Work:
         if state.conflicted:
             raise Rejected(f"conflicts are not resolved in {', '.join(state.conflicted[:_SHOWN])}")
         head = state.head
-        if head is None or not await is_ancestor(self._git, directory, since, head):
+        if head is None or (head != since and not await is_ancestor(self._git, directory, since, head)):
             place = head or "the worktree"
             raise Rejected(f"history was rewritten: {place} does not contain {since}, where the run began")
         if state.clean:
             return Commit(head)
-        return Commit(await commit_all(self._git, directory, message, author=by) or head)
+        unstage = state.has_staged_notes
+        return Commit(await commit_all(self._git, directory, message, author=by, unstage=unstage) or head)
 
     async def snapshot(self, directory: Path, *, by: Author, message: str) -> Commit | None:
         """A commit of everything that no branch of the forge has; ``None`` when there is nothing.

@@ -1,15 +1,16 @@
 """The workspace on bare mirrors: one detached worktree for each work item, pushed with leases."""
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from hashlib import new as new_hash
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.forges.checkouts import Checkouts, is_worktree
+from orchestrator.forges.commits import Commits
 from orchestrator.forges.mirror import Mirror, Remote, check_name
 from orchestrator.forges.work import Work
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch
@@ -18,7 +19,8 @@ from orchestrator.plumbing.git import refs, trees
 from orchestrator.plumbing.git.worktrees import worktree_directory_name
 from orchestrator.ports.workspace import Author, Blob, Branch, Head, RebaseConflict, Rebased, RebaseResult
 
-CODE_IDS_KEPT: Final = 4096
+log = structlog.get_logger(__name__)
+
 COMMITTER: Final = Author("Orchestrator", "orchestrator@localhost")
 
 
@@ -57,7 +59,7 @@ class MirrorWorkspace:
         self._checkouts = Checkouts(git)
         self._work = Work(git)
         self._mirrors: dict[str, Mirror] = {}
-        self._code_ids: OrderedDict[tuple[str, Commit, str], CodeId] = OrderedDict()
+        self._commits = Commits(git)
 
     async def register(self, project: str, base: str, remote: Remote | None = None) -> None:
         """Make the project's mirror; again brings it up to date.
@@ -90,18 +92,11 @@ class MirrorWorkspace:
 
     async def code_id(self, branch: Branch, commit: Commit) -> CodeId:
         """The code id of ``commit`` for the branch's item (architecture §2a)."""
-        key = (branch.project, commit, branch.item)
-        if key not in self._code_ids:
-            path = self._mirror(branch.project).path
-            self._code_ids[key] = CodeId(await trees.code_id(self._git, path, commit, branch.item))
-            if len(self._code_ids) > CODE_IDS_KEPT:
-                self._code_ids.popitem(last=False)
-        return self._code_ids[key]
+        return await self._commits.code_id(self._mirror(branch.project).path, commit, branch.item)
 
     async def read(self, project: str, commit: Commit, path: str) -> Blob | None:
         """The file at ``path`` in ``commit``; ``None`` only when it is not there."""
-        data = await trees.read_blob(self._git, self._mirror(project).path, commit, path)
-        return None if data is None else Blob(_object_id(data, commit), data)
+        return await self._commits.read(self._mirror(project).path, commit, path)
 
     async def paths(self, project: str, commit: Commit, prefix: str) -> Sequence[str]:
         """Paths below ``prefix`` in ``commit``, sorted."""
@@ -114,16 +109,16 @@ class MirrorWorkspace:
 
     async def contains(self, project: str, ancestor: Commit, commit: Commit) -> bool:
         """Whether ``ancestor`` is ``commit`` or one of its ancestors."""
-        return await trees.is_ancestor(self._git, self._mirror(project).path, ancestor, commit)
+        return await self._commits.contains(self._mirror(project).path, ancestor, commit)
 
     async def tree_of(self, project: str, commit: Commit) -> str:
         """Object id of the tree of ``commit``."""
-        return await trees.tree_of(self._git, self._mirror(project).path, commit)
+        return await self._commits.tree_of(self._mirror(project).path, commit)
 
     async def check_out(self, branch: Branch, at: Commit) -> Path:
         """The item's worktree, clean and detached at ``at``; leftovers of dead runs are removed."""
         mirror, directory = self._mirror(branch.project), self._directory(branch)
-        if await trees.head_of(self._git, mirror.path, at) is None:
+        if not await self._commits.exists(mirror.path, at, branch.item):
             raise Rejected(f"{branch.project} has no commit {at}")
         await self._checkouts.put(mirror, directory, at)
         return directory
@@ -140,7 +135,22 @@ class MirrorWorkspace:
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
         by = plumbing.Author(author.name, author.email)
         head = await self._work.commit(directory, text, by=by, since=started_at)
+        await self._publish(mirror, branch, head, started_at=started_at, epoch=epoch)
+        await mirror.note(branch.name, head)
+        return head
+
+    async def _publish(
+        self, mirror: Mirror, branch: Branch, head: Commit, *, started_at: Commit, epoch: Epoch
+    ) -> None:
         kept, target = f"refs/orchestrator/{branch.item}/{epoch}", f"refs/heads/{branch.name}"
+        known = (await mirror.branches(branch.name)).get(branch.name)
+        if known in {None, started_at, head}:
+            try:
+                # Nearly always the forge is as we know it, and one push does everything.
+                await mirror.send_together(head, kept, target, known)
+                return
+            except (Conflict, Rejected) as error:
+                log.info("saved_one_by_one", branch=branch.name, reason=str(error))
         found = await mirror.at_forge(kept, target)
         if found.get(kept) != head:
             await mirror.send(head, kept, found.get(kept))
@@ -149,8 +159,6 @@ class MirrorWorkspace:
             raise Conflict(f"{branch.name} was moved to {present} by somebody else; the work is at {kept}")
         if present != head:
             await mirror.send(head, target, present)
-        await mirror.note(branch.name, head)
-        return head
 
     async def rebase(self, branch: Branch, *, expected: Commit) -> RebaseResult:
         """Put the branch on top of its base, pushed with a lease on ``expected``; the base never moves."""
@@ -160,7 +168,7 @@ class MirrorWorkspace:
         if found.get(branch.name) != expected:
             raise Conflict(f"{branch.name} is at {found.get(branch.name, 'no commit')}, not at {expected}")
         base = _base(branch, found)
-        if await trees.is_ancestor(self._git, mirror.path, base, expected):
+        if await self._commits.contains(mirror.path, base, expected):
             return Rebased(expected)
         directory = await self.check_out(branch, expected)
         result = await refs.rebase(self._git, directory, base, committer=self._committer)
@@ -222,11 +230,3 @@ def _base(branch: Branch, found: dict[str, Commit]) -> Commit:
     if branch.base not in found:
         raise Rejected(f"{branch.project} has no branch {branch.base}")
     return found[branch.base]
-
-
-def _object_id(data: bytes, commit: Commit) -> str:
-    """The id that git gives a blob: by SHA-1 or SHA-256, whichever made the commit's id."""
-    digest = new_hash("sha256" if len(commit) == 64 else "sha1", usedforsecurity=False)
-    digest.update(b"blob %d\0" % len(data))
-    digest.update(data)
-    return digest.hexdigest()

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from orchestrator.pipeline.demands import OPERATOR
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import Epoch, TaskId
 from orchestrator.pipeline.items import Approval, ApprovalKind, Hold
@@ -151,7 +152,7 @@ class SqlFacts:
 def _round(row: Row[Any]) -> Round:
     return Round(
         number=row.number,
-        source_gate=GateName(row.source_gate),
+        source_gate=row.source_gate if row.source_gate == OPERATOR else GateName(row.source_gate),
         role=Role(row.role),
         reason=row.reason,
         findings=tuple(row.findings),

@@ -4,12 +4,13 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from orchestrator.config.contract import Contract, parse_contract
+from orchestrator.config.contract import Contract, ContractError, parse_contract
+from orchestrator.config.projects import Project, make_project
 from orchestrator.config.settings import Settings
 from orchestrator.delivery.attempts import Attempts
 from orchestrator.delivery.commands import ContractCommands, Surroundings
@@ -45,6 +46,28 @@ class ScriptedProbe:
     async def get(self, url: str) -> Seen:
         self.asked.append(url)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+class OneProject:
+    """The registry of a single project, whose contract may be one that cannot be read."""
+
+    def __init__(self, given: Contract | ContractError | None, **values: object) -> None:
+        self.given = given
+        self.values = values
+
+    async def project(self, name: str) -> Project:
+        return make_project({"name": name, "prefix": "SHOP", "repo_url": "/repo", **self.values})
+
+    async def all(self) -> Sequence[Project]:
+        return [await self.project("shop")]
+
+    async def contract(self, name: str) -> Contract | None:
+        if isinstance(self.given, ContractError):
+            raise self.given
+        return self.given
+
+    async def refresh(self, name: str) -> None:
+        """There is nothing newer."""
 
 
 WELL = Answer(200, '{"status": "ok"}')
@@ -146,21 +169,21 @@ def job(stage: Stage, number: int = 7, **changes: object) -> Job:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-async def bench(tmp_path: Path, project: str = "shop") -> Bench:
+async def bench(tmp_path: Path, files: Mapping[str, str] | None = None) -> Bench:
     """A project with a base, and a branch that has one change of its own."""
     person = working_repository(tmp_path / "person")
     git(person, "checkout", "--quiet", "-b", "feature/SHOP-1-count")
-    start = commit(person, {"feature.py": "new\n"}, "Count")
+    start = commit(person, {"feature.py": "new\n", **(files or {})}, "Count")
     git(person, "checkout", "--quiet", "main")
     forge = tmp_path / "forge.git"
     git(tmp_path, "clone", "--quiet", "--bare", str(person), str(forge))
     home = tmp_path / "home"
     workspace = MirrorWorkspace(Places.below(home), lambda _: Remote(str(forge)), Git())
-    await workspace.register(project, "main")
+    await workspace.register("shop", "main")
     item = WorkItem(
         task_id=TaskId(1),
         id=WorkItemId("SHOP-1"),
-        project=project,
+        project="shop",
         title="Count twice",
         description="Once is not enough",
         tracker_ref="ref-1",

@@ -14,7 +14,7 @@ from orchestrator.forges.local.tables import forge_projects
 from orchestrator.forges.sources import inspect, is_working_repository, local_path
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
-from orchestrator.plumbing.git.refs import clone_bare, fetch, push, update_ref
+from orchestrator.plumbing.git.refs import clone_bare, fetch, loose_ref, push, update_ref
 from orchestrator.plumbing.git.trees import head_of, is_ancestor
 from orchestrator.ports.clock import Clock
 
@@ -106,7 +106,7 @@ class Hosting:
         seen = f"refs/upstream/{project.base}"
         await fetch(git, path, project.upstream, [f"+{project.base_ref}:{seen}"])
         ours, theirs = await _at(git, path, project.base_ref), await _at(git, path, seen)
-        if await is_ancestor(git, path, theirs, ours):
+        if theirs == ours or await is_ancestor(git, path, theirs, ours):
             return ours
         if not await is_ancestor(git, path, ours, theirs):
             raise Conflict(f"{project.base} went on here and at {project.upstream}: merge it there first")
@@ -154,7 +154,7 @@ class Hosting:
 
 
 async def _at(git: Git, path: Path, ref: str) -> Commit:
-    found = await head_of(git, path, ref)
+    found = loose_ref(path, ref) or await head_of(git, path, ref)
     if found is None:
         raise Rejected(f"{path} has no {ref}")
     return Commit(found)

@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Author, Git
-from orchestrator.plumbing.git.refs import merge_commit
+from orchestrator.plumbing.git.refs import loose_ref, merge_commit
 from orchestrator.plumbing.git.trees import head_of, is_ancestor, tree_of
 
 FORGE: Final = Author("Local forge", "forge@localhost")
@@ -55,7 +55,8 @@ class Merging:
 
     async def head(self, branch: str) -> Commit | None:
         """Where the branch stands; None when it does not exist."""
-        found = await head_of(self._git, self._path, f"refs/heads/{branch}")
+        ref = f"refs/heads/{branch}"
+        found = loose_ref(self._path, ref) or await head_of(self._git, self._path, ref)
         return None if found is None else Commit(found)
 
     async def merged(self, number: int, base: str) -> Merged | None:

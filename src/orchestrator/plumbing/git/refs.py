@@ -14,6 +14,7 @@ from orchestrator.plumbing.git.trees import check_revision
 from orchestrator.plumbing.git.worktrees import git_directory
 
 _REF = re.compile(r"refs/[^\s:?*\[\\^~\x00-\x1f\x7f]+\Z")
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _CREDENTIALS = re.compile(r"https?://[^/@\s]*@|[a-z][a-z0-9+.-]*://[^/@\s:]*:[^/@\s]*@", re.IGNORECASE)
 # A repository's configuration may name another program for the far side; these are said explicitly instead.
 _UPLOAD_PACK = "--upload-pack=git-upload-pack"
@@ -51,6 +52,20 @@ async def update_ref(git: Git, repo: Path, ref: str, *, new: str | None, old: st
     else:
         # Without dereferencing: a symbolic ref put in the way must not turn the write to another branch.
         await git.run("update-ref", "--no-deref", ref, new, old or "", cwd=repo)
+
+
+def loose_ref(repo: Path, ref: str) -> str | None:
+    """The object id in a ref's own file; None when there is no such file, and git has to be asked.
+
+    A ref that was moved since the repository was packed has one: so most questions need no process.
+    """
+    if ".." in ref or not _REF.match(ref):
+        return None
+    try:
+        said = (repo / ref).read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return said if _OBJECT_ID.match(said) else None
 
 
 async def refs_below(git: Git, repo: Path, prefix: str) -> dict[str, str]:
@@ -91,14 +106,28 @@ async def push(
 
     Raises: Conflict when the remote has moved on; Rejected when it refuses; what `Git.run` raises.
     """
-    if refspec.startswith(("+", "-")):
-        raise Rejected(f"{refspec} would overwrite whatever is there: name the expected commit instead")
+    await push_together(git, path, remote, [refspec], leases=[] if lease is None else [lease], env=env)
+
+
+async def push_together(
+    git: Git,
+    path: Path,
+    remote: str,
+    refspecs: Sequence[str],
+    *,
+    leases: Sequence[tuple[str, str | None]] = (),
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Sends several refs in one go, each on its own: one that is refused does not keep the others back.
+
+    Raises: as `push`, when any of them was refused.
+    """
+    if any(refspec.startswith(("+", "-")) for refspec in refspecs):
+        raise Rejected(f"{refspecs} would overwrite whatever is there: name the expected commit instead")
     _check_address(remote)
     options = ["--no-verify", "--no-follow-tags", "--recurse-submodules=no", _RECEIVE_PACK]
-    if lease is not None:
-        ref, expected = lease
-        options.append(f"--force-with-lease={ref}:{expected or ''}")
-    await git.run("push", *options, "--", remote, refspec, cwd=path, env=env)
+    options += [f"--force-with-lease={ref}:{expected or ''}" for ref, expected in leases]
+    await git.run("push", *options, "--", remote, *refspecs, cwd=path, env=env)
 
 
 async def fetch(

@@ -1,7 +1,7 @@
 """Reads what a commit holds, and says which code a commit is (architecture §2a: code id)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -43,6 +43,14 @@ class _Entry:
         return self.mode in _FILE_MODES and fnmatchcase(decoded(self.name), _NOTES)
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A commit's code id, and the files that were asked for with it: None for one that is not there."""
+
+    code_id: str
+    files: Mapping[str, bytes | None]
+
+
 async def code_id(git: Git, repo: Path, commit: str, work_item_id: str) -> str:
     """The identity of a commit's code: its tree without `docs/work-items/<id>/` and the root's `.task-*.md`.
 
@@ -53,13 +61,36 @@ async def code_id(git: Git, repo: Path, commit: str, work_item_id: str) -> str:
     Raises: Rejected for an unknown commit or a work item id that is no name of a directory; what `Git.run`
     raises.
     """
+    return (await survey(git, repo, commit, work_item_id)).code_id
+
+
+async def survey(
+    git: Git, repo: Path, commit: str, work_item_id: str, *, files: Sequence[str] = ()
+) -> Survey:
+    """The code id of a commit together with some of its files, in the same one process.
+
+    What stands at one of the paths and is no file is left out of the answer.
+
+    Raises: as `code_id`; Rejected for a path that is none.
+    """
     if not _COMPONENT.match(work_item_id):
         raise Rejected(f"{work_item_id!r} is no work item id")
     check_revision(commit)
+    for path in files:
+        _check_path(path)
     names = (f"{commit}^{{tree}}", f"{commit}:docs", f"{commit}:docs/work-items")
-    root, docs, items = await _objects(git, repo, names)
+    found = await _objects(git, repo, (*names, *(f"{commit}:{path}" for path in files)))
+    root, docs, items = found[: len(names)]
     if root is None:
         raise Rejected(f"there is no commit {commit}")
+    asked = zip(files, found[len(names) :], strict=True)
+    return Survey(
+        _code_id(root, docs, items, work_item_id),
+        {path: one and one.content for path, one in asked if one is None or one.kind == "blob"},
+    )
+
+
+def _code_id(root: _Object, docs: _Object | None, items: _Object | None, work_item_id: str) -> str:
     size = len(root.oid) // 2
     top = [entry for entry in _entries(root.content, size) if not entry.is_note]
     middle = _below(top, b"docs", docs, size)
@@ -188,15 +219,19 @@ def check_revision(*names: str) -> None:
 
 async def _at(git: Git, repo: Path, commit: str, path: str) -> _Object | None:
     check_revision(commit)
-    parts = path.split("/")
-    if "\n" in path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
-        raise Rejected(f"{path!r} is no path of a file in a repository")
+    _check_path(path)
     tree, found = await _objects(git, repo, (f"{commit}^{{tree}}", f"{commit}:{path}"))
     if tree is None:
         raise Rejected(f"there is no commit {commit}")
     if found is not None and found.kind != "blob":
         raise Rejected(f"{path} is a directory at {commit}")
     return found
+
+
+def _check_path(path: str) -> None:
+    parts = path.split("/")
+    if "\n" in path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
+        raise Rejected(f"{path!r} is no path of a file in a repository")
 
 
 async def _objects(git: Git, repo: Path, names: Sequence[str]) -> list[_Object | None]:

@@ -1,9 +1,11 @@
 """Worktrees of a bare repository: one for each branch that is worked on, and what is done inside of one."""
 
 import asyncio
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from orchestrator.errors import Rejected
@@ -14,6 +16,7 @@ from orchestrator.plumbing.git.trees import check_revision, head_of
 # Task files say what an agent is to do; they are no work and are never committed. The pattern is for the root
 # only.
 _NOTES = ".task-*.md"
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 
 # What an interrupted merge, rebase or pick leaves in the git directory of a worktree.
 _UNFINISHED = (
@@ -42,6 +45,11 @@ class Status:
     changed: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
     conflicted: tuple[str, ...] = ()
+
+    @property
+    def has_staged_notes(self) -> bool:
+        """Whether a task file is tracked or staged, which it never should be."""
+        return any("/" not in path and fnmatchcase(path, _NOTES) for path in self.changed)
 
     @property
     def clean(self) -> bool:
@@ -107,23 +115,36 @@ async def prune(git: Git, repo: Path) -> None:
 
 
 async def commit_all(
-    git: Git, path: Path, message: str, *, author: Author, exclude: Sequence[str] = ()
+    git: Git,
+    path: Path,
+    message: str,
+    *,
+    author: Author,
+    exclude: Sequence[str] = (),
+    unstage: bool = True,
 ) -> str | None:
     """Commits everything in a worktree that is not ignored; None when there is nothing to commit.
 
     Task files (`.task-*.md` at the root) and what the globs of `exclude` match (from the root, `*` stays
-    within a directory, `**` does not) are left out, also when somebody has staged them.
+    within a directory, `**` does not) are left out, also when somebody has staged them; with `unstage`
+    false the caller knows that nobody has.
 
     Raises: what `Git.run` raises.
     """
     left_out = (_NOTES, *exclude)
     await git.run("add", "--all", "--", ".", *(f":(exclude,top,glob){glob}" for glob in left_out), cwd=path)
-    await git.run("reset", "--quiet", "--", *(f":(top,glob){glob}" for glob in left_out), cwd=path)
+    if unstage:
+        await git.run("reset", "--quiet", "--", *(f":(top,glob){glob}" for glob in left_out), cwd=path)
+    options = ("--quiet", "--no-verify", "--cleanup=whitespace", "--file=-")
+    made = await git.run(
+        "commit", *options, cwd=path, env=author.environment(), input=message.encode(), check=False
+    )
+    if made.returncode == 0:
+        return detached_head(path) or (await git.run("rev-parse", "HEAD", cwd=path)).text
+    # Git also ends with 1 when there was nothing to commit.
     if await git.holds("diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none", cwd=path):
         return None
-    options = ("--quiet", "--no-verify", "--cleanup=whitespace", "--file=-")
-    await git.run("commit", *options, cwd=path, env=author.environment(), input=message.encode())
-    return (await git.run("rev-parse", "HEAD", cwd=path)).text
+    raise failure("commit", made.returncode, made.stderr)
 
 
 async def status(git: Git, path: Path) -> Status:
@@ -182,6 +203,16 @@ def git_directory(path: Path) -> Path:
     if (path / "HEAD").is_file() and (path / "objects").is_dir():
         return path
     raise Rejected(f"{path} is no worktree and no repository")
+
+
+def detached_head(path: Path) -> str | None:
+    """The commit that a worktree stands at when no branch is checked out; None when git has to be asked.
+
+    Raises: Rejected when this is no worktree and no repository.
+    """
+    with file_errors():
+        said = (git_directory(path) / "HEAD").read_text("utf-8", "replace").strip()
+    return said if _OBJECT_ID.match(said) else None
 
 
 async def _register(git: Git, repo: Path, directory: Path, branch: str, *, start: str | None) -> GitResult:

@@ -1,6 +1,6 @@
-"""The agent as a producer: the last rows of the table, which take whatever nobody else takes."""
+"""The agent as a producer: one row for each role at the end of the table, for whatever nobody else takes."""
 
 from orchestrator.producers.agent_run.attempt import AgentRun
-from orchestrator.producers.agent_run.rows import agent_rows
+from orchestrator.producers.agent_run.opening import Opening
 
-__all__ = ["AgentRun", "agent_rows"]
+__all__ = ["AgentRun", "Opening"]

@@ -78,7 +78,10 @@ class AgentRun:
         outcome = await self._transport.run(opened.task)
         await self._record(opened, outcome)
         if isinstance(outcome, Finished):
-            return await self._finish(assignment, opened, outcome)
+            try:
+                return await self._finish(assignment, opened)
+            except Unavailable as error:
+                return self._finish_later(outcome, str(error))
         opened.settle()
         match outcome:
             case LimitReached(reason=reason, retry_after=retry_after):
@@ -96,22 +99,30 @@ class AgentRun:
             lambda tx: tx.runs.end(run_id, exit_code=exit_code, outcome=word, usage=usage)
         )
 
-    async def _finish(self, assignment: Assignment, opened: Opened, finished: Finished) -> Outcome:
+    async def _finish(self, assignment: Assignment, opened: Opened) -> Outcome:
+        if not await self._is_still_wanted(assignment):
+            opened.settle()
+            return GaveUp("the work item has moved on", FailureClass.ENVIRONMENT, retryable=False)
         shortfall = await self._leavings.shortfall(assignment, opened.begun.start)
         if shortfall is not None:
             opened.settle()
             return GaveUp(f"the {self.name} {shortfall}", FailureClass.AGENT)
-        saved = await self._save(assignment, opened, finished)
-        if isinstance(saved, GaveUp | Deferred):
+        saved = await self._save(assignment, opened)
+        if isinstance(saved, GaveUp):
             return saved
         if self._role is Role.DEVELOPER and saved.delivered == opened.begun.start:
             opened.settle()
             return _nothing_changed(assignment)
         return saved
 
-    async def _save(
-        self, assignment: Assignment, opened: Opened, finished: Finished
-    ) -> Produced | Deferred | GaveUp:
+    async def _is_still_wanted(self, assignment: Assignment) -> bool:
+        """Whether the item still is in this visit: nothing is pushed for one that was stopped or sent on."""
+        task_id = assignment.item.task_id
+        item = await self._store.transact(lambda tx: tx.items.get(task_id))
+        wanted = (assignment.stage, assignment.item.epoch)
+        return item is not None and (item.stage, item.epoch) == wanted
+
+    async def _save(self, assignment: Assignment, opened: Opened) -> Produced | GaveUp:
         try:
             delivered = await self._workspace.save(
                 assignment.branch,
@@ -128,12 +139,10 @@ class AgentRun:
         except Rejected as error:
             opened.settle()
             return GaveUp(f"the {self.name} left what cannot be saved: {error}", FailureClass.AGENT)
-        except Unavailable as error:
-            return self._save_later(finished, str(error))
         artifact, verdict = await self._leavings.verdict(assignment)
         return Produced(delivered, artifact=artifact, verdict=verdict)
 
-    def _save_later(self, finished: Finished, reason: str) -> Deferred | GaveUp:
+    def _finish_later(self, finished: Finished, reason: str) -> Deferred | GaveUp:
         """Finished work is worth waiting for; it is found again in the worktree."""
         if self._clock.now() - finished.ended < SAVE_PATIENCE:
             return Deferred(f"finished work cannot be saved now: {reason}", after=SAVE_PAUSE)

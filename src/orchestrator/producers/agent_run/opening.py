@@ -105,7 +105,7 @@ class Opening:
             branch=branch.name,
             base=branch.base,
             base_commit=await self._workspace.base_head(branch),
-            round=assignment.rounds[-1].number if assignment.rounds else 0,
+            round=len(assignment.rounds) + 1,
             run_id=begun.run_id,
             run_dir=run_dir,
             limit=terms.limit,

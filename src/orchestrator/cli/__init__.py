@@ -1,0 +1,1 @@
+"""The command line `orch`: one module for each group of commands."""

@@ -1,0 +1,141 @@
+"""`orch demo`: the whole road of a work item in one process, on a sample service, in under a minute."""
+
+import sys
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.output import AsJson, print_json, remark
+
+if TYPE_CHECKING:
+    from orchestrator.cli.demo_screen import Screen
+    from orchestrator.config.settings import Settings
+    from orchestrator.demo.driver import Plan
+    from orchestrator.demo.results import Result
+    from orchestrator.demo.sandbox import Sandbox
+
+
+class Failing(StrEnum):
+    """Where a demonstration may fail."""
+
+    TESTS = "tests"
+    STAGING = "staging"
+    DEPLOY = "deploy"
+    REVIEW = "review"
+
+
+class Agent(StrEnum):
+    """Who does the work of the roles."""
+
+    SCRIPT = "script"
+    CLAUDE = "claude"
+
+
+def demo(
+    *,
+    fail: Annotated[Failing | None, typer.Option("--fail", help="Show a failure and its path.")] = None,
+    hold: Annotated[bool, typer.Option("--hold", help="Keep dashboard and services until Ctrl-C.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the demo's directory.")] = False,
+    home: Annotated[
+        Path | None, typer.Option("--home", metavar="DIR", help="A new directory to use, and keep.")
+    ] = None,
+    agent: Annotated[
+        Agent, typer.Option("--agent", help="The scripted agent, or the real CLI.")
+    ] = Agent.SCRIPT,
+    port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65535, help="Port of the dashboard; else a free one.")
+    ] = None,
+    deadline: Annotated[
+        int | None, typer.Option("--deadline", min=1, metavar="SECONDS", help="When to give up.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Drive a sample work item from created to done: reviewed, tested, merged, deployed and watched."""
+    from orchestrator.cli.demo_screen import Screen
+    from orchestrator.demo.driver import Plan
+    from orchestrator.demo.sandbox import Sandbox
+
+    _refuse_taken(port)
+    sandbox = Sandbox.made(home)
+    kept = keep or hold or home is not None
+    try:
+        plan = Plan(
+            _settings(sandbox, agent, port), fail=fail or "", deadline=_deadline(deadline, agent), stay=hold
+        )
+        result = _demonstrate(sandbox, plan, Screen(sys.stderr if json else sys.stdout), json=json)
+    finally:
+        if not kept:
+            sandbox.remove()
+    if kept:
+        remark(f"everything of the demo is kept in {sandbox.root}")
+    if not result.ok:
+        raise typer.Exit(1)
+
+
+def _demonstrate(sandbox: "Sandbox", plan: "Plan", screen: "Screen", *, json: bool) -> "Result":
+    """Run it and print the result once: before the stay when there is one, else when all is put away."""
+    import asyncio
+
+    from orchestrator.demo.driver import Interrupted, demonstrate
+    from orchestrator.plumbing.logs import configure_logging
+
+    shown: list[Result] = []
+
+    def show(result: "Result") -> None:
+        shown.append(result)
+        screen.summed_up(result)
+        if json:
+            print_json(result.as_json())
+            sys.stdout.flush()
+        if plan.stay and len(shown) == 1:
+            screen.said("dashboard and services stay until Ctrl-C")
+
+    # The screen tells what happens; the log only what went wrong.
+    configure_logging("error", json=False, stream=sys.stderr)
+    try:
+        result = asyncio.run(demonstrate(sandbox, plan, screen, shown=show))
+    except Interrupted as error:
+        raise KeyboardInterrupt from error
+    if not shown:
+        show(result)
+    return result
+
+
+def _settings(sandbox: "Sandbox", agent: Agent, port: int | None) -> "Settings":
+    """Settings of the demo alone; only a real agent is found by the person's own."""
+    from orchestrator.config.settings import Settings
+    from orchestrator.plumbing.sockets import free_ports
+
+    own, staging = free_ports(2)
+    values: dict[str, object] = {
+        "home": sandbox.home,
+        "port": port or own,
+        "staging_port": staging,
+        "poll_interval": 0.2,
+    }
+    if agent is Agent.SCRIPT:
+        return Settings.model_validate({**values, "agent_cli": "script", "agent_command": str(sandbox.agent)})
+    from orchestrator.cli.session import chosen_settings
+
+    person = chosen_settings()
+    agents = {name: value for name, value in person.model_dump().items() if name.startswith("agent_")}
+    return Settings.model_validate({**agents, **values, "agent_cli": "claude"})
+
+
+def _deadline(seconds: int | None, agent: Agent) -> timedelta:
+    from orchestrator.demo.driver import DEADLINE
+
+    if seconds is not None:
+        return timedelta(seconds=seconds)
+    # A model thinks longer than a script.
+    return DEADLINE if agent is Agent.SCRIPT else timedelta(hours=1)
+
+
+def _refuse_taken(port: int | None) -> None:
+    from orchestrator.cli.serve import refuse_taken_port
+
+    if port is not None:
+        refuse_taken_port("127.0.0.1", port)
