@@ -141,3 +141,5 @@ def _fence(tx: Transaction, lease: Lease) -> None:
     item = tx.items.get(lease.task_id)
     if item is None or (item.stage, item.epoch) != (lease.stage, lease.epoch):
         raise Conflict("the item moved on while it was to be merged")
+    if tx.facts.hold(lease.task_id) is not None:
+        raise Conflict("the item was put on hold while it was to be merged")

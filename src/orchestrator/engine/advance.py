@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrator.config.contract import Contract
 from orchestrator.engine.cases import branch_of, earlier_verdicts, load_case, with_verdict
-from orchestrator.engine.commitment import Commitment
+from orchestrator.engine.commitment import Commitment, ensure_unchanged
 from orchestrator.engine.evaluation import Evaluation
 from orchestrator.errors import BadInput, Malformed, Rejected
 from orchestrator.pipeline.decisions import (
@@ -27,7 +27,7 @@ from orchestrator.pipeline.decisions import (
 )
 from orchestrator.pipeline.gates import EXIT_GATES, GateName
 from orchestrator.pipeline.ids import TaskId
-from orchestrator.pipeline.items import Case, Waiter
+from orchestrator.pipeline.items import Case, Waiter, WorkItem
 from orchestrator.pipeline.stages import TERMINAL, Stage
 from orchestrator.pipeline.verdicts import FailureClass, Inconclusive, Passed, Verdict
 from orchestrator.ports.clock import Clock
@@ -40,6 +40,10 @@ from orchestrator.ports.workspace import Head, Workspace
 
 MAX_STEPS: Final = 6
 """How often one look may begin again because a gate moved the branch (a rebase): a bound, not a goal."""
+
+
+MERGE_PAUSE: Final = timedelta(seconds=5)
+"""Before the edge is asked again when the branch moved under it."""
 
 
 class Door:
@@ -76,10 +80,9 @@ class Door:
         Raises ``Conflict`` while a live owner holds the item's lease, or when the race was lost: then
         nothing happened and somebody else is (or was) looking.
         """
-        case = await self._load(task_id)
-        if case is None or case.item.stage in TERMINAL:
+        item = await self._store.transact(lambda tx: tx.items.get(task_id))
+        if item is None or item.stage in TERMINAL:
             return Rest("nothing to look at")
-        item = case.item
         async with self._leases.hold(task_id, stage=item.stage, epoch=item.epoch, owner=self._owner) as lease:
             for _ in range(MAX_STEPS):
                 decision = await self._step(lease, task_id, trigger)
@@ -107,7 +110,7 @@ class Door:
                     case, PutOnHold(str(error), FailureClass.ENVIRONMENT), trigger=trigger
                 )
             case = await self._ask(case, head, contract, lease)
-            if (await self._workspace.head(branch_of(case.item))).code != head.code:
+            if await self._workspace.head(branch_of(case.item)) != head:
                 return None
             decision = decide(case, self._policy)
         if isinstance(decision, Advance) and case.item.stage is Stage.DEPLOY_STAGING:
@@ -168,6 +171,8 @@ class Door:
     ) -> Decision:
         """Merge as the last act of the edge, then store the move; merged before a crash is merged once."""
         contract = await self._projects.contract(case.item.project)
+        # A person who put the item on hold meanwhile must not find it merged.
+        await self._store.transact(lambda tx: ensure_unchanged(tx, case))
         try:
             result = await self._merger.merge(
                 lease, case.item, branch=branch_of(case.item), head=head, contract=contract
@@ -179,13 +184,23 @@ class Door:
             return await self._commit(case, decision, trigger=trigger, merged=result)
         doubt = Inconclusive(result.reason, timedelta())
         await self._store_verdict(case, GateName.BRANCH_MERGEABLE, doubt)
+        if await self._doubted_since(case.item, doubt) > self._policy.patience:
+            reason = f"it has not been possible to merge: {result.reason}"
+            hold = PutOnHold(reason, FailureClass.ENVIRONMENT, gate=GateName.BRANCH_MERGEABLE)
+            return await self._commit(case, hold, trigger=trigger)
         return await self._commit_wait(case.item.task_id, trigger, result.reason)
+
+    async def _doubted_since(self, item: WorkItem, doubt: Inconclusive) -> timedelta:
+        """For how long the merge has not come about for this reason, whatever the gate said in between."""
+        rows = await self._store.transact(lambda tx: tx.facts.verdicts(item.task_id, item.epoch))
+        same = [row.at for row in rows if _says_the_same(doubt, row.verdict)]
+        return self._clock.now() - same[0] if same else timedelta()
 
     async def _commit_wait(self, task_id: TaskId, trigger: str, reason: str) -> Decision:
         case = await self._load(task_id)
         if case is None:
             return Rest("the item is gone")
-        return await self._commit(case, Wait(reason, Waiter.TIME, timedelta(seconds=1)), trigger=trigger)
+        return await self._commit(case, Wait(reason, Waiter.TIME, MERGE_PAUSE), trigger=trigger)
 
     async def _commit(
         self, case: Case, decision: Decision, *, trigger: str, merged: Merged | None = None

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from orchestrator.engine.cases import load_case
 from orchestrator.engine.orders import look_at, look_at_waiting, notify, produce, tracker, watch
+from orchestrator.errors import Conflict
 from orchestrator.pipeline.artifacts import artifact_dir
 from orchestrator.pipeline.decisions import (
     Advance,
@@ -23,7 +24,7 @@ from orchestrator.pipeline.ids import Epoch
 from orchestrator.pipeline.items import Case, Hold, Waiter, WorkItem
 from orchestrator.pipeline.policies import branch_name
 from orchestrator.pipeline.rounds import Round
-from orchestrator.pipeline.stages import Role, Stage
+from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import Failed, FailureClass, Inconclusive, Passed, Verdict
 from orchestrator.ports.merging import Merged
 from orchestrator.ports.queue import NewJob
@@ -47,6 +48,7 @@ class Commitment:
         merged: Merged | None = None,
     ) -> None:
         """Store ``decision`` for ``case``; ``Conflict``, and nothing stored, when the item has moved."""
+        ensure_unchanged(tx, case)
         match decision:
             case Rest():
                 pass
@@ -71,8 +73,10 @@ class Commitment:
             tx.jobs.enqueue(look_at(item.task_id, trigger="time", delay=wait.retry_after))
         if wait.waiter is Waiter.PERSON:
             tx.jobs.enqueue(tracker(item))
-            tx.jobs.enqueue(_call(item, wait))
-            look_at_waiting(tx, item.project)
+            if case.hold is None:
+                tx.jobs.enqueue(_call(item, wait))
+            if item.stage is not Stage.CREATED:
+                look_at_waiting(tx, item.project)
 
     def _hold(self, tx: Transaction, item: WorkItem, hold: PutOnHold, now: datetime) -> None:
         """A hold is told once: to the tracker, to whoever watches, and to the items waiting in line."""
@@ -126,7 +130,15 @@ class Commitment:
             attempt = item.branch_attempt + 1
             branch = branch_name(item.id, item.title, attempt=attempt)
             tx.items.note_branch(item.task_id, branch, attempt)
-            item = replace(item, branch=branch, branch_attempt=attempt, merged=None, pull_request=None)
+            item = replace(
+                item,
+                branch=branch,
+                branch_attempt=attempt,
+                merged=None,
+                pull_request=None,
+                head=item.merged,
+                code=None,
+            )
         tx.facts.add_transition(
             item.task_id,
             TransitionRow(
@@ -164,6 +176,15 @@ class Commitment:
                 tx.jobs.enqueue(look_at(item.task_id, trigger="entered"))
 
 
+def ensure_unchanged(tx: Transaction, case: Case) -> None:
+    """What a person or a delivery changed while gates were asked wins: ``Conflict`` then."""
+    item, seen = tx.items.get(case.item.task_id), case.item
+    if item is None or (item.stage, item.epoch, item.head) != (seen.stage, seen.epoch, seen.head):
+        raise Conflict(f"{seen.id} changed while it was looked at")
+    if case.hold is None and tx.facts.hold(seen.task_id) is not None:
+        raise Conflict(f"{seen.id} was put on hold while it was looked at")
+
+
 def _call(item: WorkItem, wait: Wait) -> NewJob:
     """One alert for each visit to a stage in which a person is waited for."""
     return notify(item, key=f"wait:{item.epoch}:{item.stage}", text=f"{item.id} waits: {wait.reason}")
@@ -183,7 +204,7 @@ def _round(case: Case, back: SendBack) -> Round:
     return Round(
         number=len(case.rounds) + 1,
         source_gate=back.gate,
-        role=Role.ANALYST if back.to is Stage.ANALYSIS else Role.DEVELOPER,
+        role=role_in(back.to) or Role.DEVELOPER,
         reason=back.failed.reason,
         findings=back.failed.findings,
         optional=back.failed.optional,

@@ -11,11 +11,11 @@ from orchestrator.engine.advance import Door
 from orchestrator.engine.cases import branch_of
 from orchestrator.engine.messages import Messages
 from orchestrator.engine.orders import comment, look_at, task_content
-from orchestrator.errors import BadInput, Conflict
+from orchestrator.errors import BadInput, Conflict, Unavailable
 from orchestrator.pipeline.ids import Commit, TaskId
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.rounds import Round
-from orchestrator.pipeline.stages import Stage, role_in
+from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.forge import Forge
@@ -30,6 +30,10 @@ log = structlog.get_logger(__name__)
 MAX_INFRA_RETRIES: Final = 2
 INFRA_PAUSE: Final = timedelta(seconds=30)
 """The budget for work that the environment prevents is that of the runners (ORCH-115 D8)."""
+
+OUTAGE_PAUSE: Final = timedelta(seconds=15)
+OUTAGE_PATIENCE: Final = timedelta(hours=2)
+"""How often a neighbour that does not answer is tried again, and for how long before a person is called."""
 
 LEASE_PAUSE: Final = timedelta(milliseconds=200)
 """How long a look waits for another owner of the item's lease before it asks again."""
@@ -69,6 +73,8 @@ class Dispatch:
             decision = await self._door.look(job.task_id, str(job.data.get("trigger", "look")))
         except Conflict as error:
             return Later(LEASE_PAUSE, str(error))
+        except Unavailable as error:
+            return Later(OUTAGE_PAUSE, str(error))
         return Done({"decision": type(decision).__name__})
 
     async def produce(self, job: Job) -> Ending:
@@ -81,11 +87,22 @@ class Dispatch:
         except BadInput as error:
             return await self._end(job, item, GaveUp(str(error), FailureClass.ENVIRONMENT, retryable=False))
         producer = self._producer(item, job.stage, contract)
-        rounds, defers = await self._store.transact(lambda tx: self._history(tx, job, item, producer))
-        assignment = Assignment(
+        try:
+            assignment = await self._assign(job, item, role, contract=contract, producer=producer)
+            return await self._work(assignment, producer)
+        except Conflict as error:
+            return await self._overtaken(job, str(error))
+        except Unavailable as error:
+            return await self._outage(job, item, str(error), producer)
+
+    async def _assign(
+        self, job: Job, item: WorkItem, role: Role, *, contract: Contract | None, producer: Producer
+    ) -> Assignment:
+        rounds, defers = await self._store.transact(lambda tx: self._history(tx, item, producer))
+        return Assignment(
             item=item,
             branch=branch_of(item),
-            stage=job.stage,
+            stage=item.stage,
             role=role,
             job=job,
             started_at=job.commit or (await self._workspace.head(branch_of(item))).commit,
@@ -93,13 +110,21 @@ class Dispatch:
             rounds=rounds,
             defers=defers,
         )
-        try:
-            outcome = await producer.produce(assignment)
-        except Conflict as error:
-            return await self._overtaken(job, str(error))
+
+    async def _work(self, assignment: Assignment, producer: Producer) -> Ending:
+        job, item = assignment.job, assignment.item
+        outcome = await producer.produce(assignment)
         if isinstance(outcome, Produced):
             return await self._deliver(job, item, producer, outcome)
-        return await self._end(job, item, outcome, producer=producer, defers=defers)
+        return await self._end(job, item, outcome, producer=producer, defers=assignment.defers)
+
+    async def _outage(self, job: Job, item: WorkItem, reason: str, producer: Producer) -> Ending:
+        """Come back to the same job, whose run is found again; an outage that lasts calls a person."""
+        if self._clock.now() - job.created_at > OUTAGE_PATIENCE:
+            return await self._give_up(
+                job, item, GaveUp(reason, FailureClass.ENVIRONMENT, retryable=False), producer
+            )
+        return Later(OUTAGE_PAUSE, reason)
 
     async def _overtaken(self, job: Job, reason: str) -> Ending:
         """Somebody else moved the branch: the door orders the work again, on what is there now.
@@ -128,9 +153,7 @@ class Dispatch:
         """The first row of the table that takes the work; the agent CLI stands last and takes all."""
         return next(p for p in self._producers if p.applies(item, stage, contract))
 
-    def _history(
-        self, tx: Transaction, job: Job, item: WorkItem, producer: Producer
-    ) -> tuple[tuple[Round, ...], int]:
+    def _history(self, tx: Transaction, item: WorkItem, producer: Producer) -> tuple[tuple[Round, ...], int]:
         return (
             tuple(tx.facts.rounds(item.task_id)),
             tx.jobs.count_marker(item.task_id, _marker(producer), item.epoch),
@@ -138,6 +161,8 @@ class Dispatch:
 
     async def _deliver(self, job: Job, item: WorkItem, producer: Producer, produced: Produced) -> Ending:
         """Store the delivery; work that arrives after the item moved on is kept in git but opens nothing."""
+        if await self._current_item(job) is None:
+            return Done({"skipped": "the item moved on while the work was done"})
         code = await self._workspace.code_id(branch_of(item), produced.delivered)
         number: int | None = None
         if item.stage is Stage.DEVELOPMENT:
@@ -271,4 +296,5 @@ def _again(job: Job, *, content: str, delay: timedelta) -> NewJob:
         data=job.data,
         delay=delay,
         max_attempts=job.max_attempts,
+        attempts=job.attempts,
     )

@@ -79,21 +79,26 @@ class Outward:
 
     async def tell_tracker(self, job: Job) -> Ending:
         """Write one comment, or bring the tracker's state in line with the item as it is now."""
+        if "comment" in job.data:
+            return await self._comment(job)
         case = await self._case(job)
         if case is None:
             return Done({"skipped": "no work item"})
-        if "comment" in job.data:
-            await self._tracker.put_comment(
-                case.item.tracker_ref, str(job.data["comment"]), str(job.data["text"])
-            )
-            return Done()
         state = desired_state(case, self._policy)
         ref = case.item.tracker_ref
         # Remembered first: whoever sees the tracker's new state before we are back knows it as our own.
-        await self._store.transact(lambda tx: tx.projects.remember(shown_key(ref), state))
+        if await self._store.transact(lambda tx: tx.projects.recall(shown_key(ref))) != state:
+            await self._store.transact(lambda tx: tx.projects.remember(shown_key(ref), state))
         await self._tracker.set_state(ref, state)
         await self._say_what_is_needed(case, state)
         return Done({"state": state})
+
+    async def _comment(self, job: Job) -> Ending:
+        item = await self._item(job)
+        if item is None:
+            return Done({"skipped": "no work item"})
+        await self._tracker.put_comment(item.tracker_ref, str(job.data["comment"]), str(job.data["text"]))
+        return Done()
 
     async def _say_what_is_needed(self, case: Case, state: TrackerState) -> None:
         """A request to a person is a comment, written once per cause."""
@@ -125,10 +130,9 @@ class Outward:
 
     async def clean_up(self, job: Job) -> Ending:
         """End what runs for a terminal item, keep uncommitted work, and remove its worktree."""
-        case = await self._case(job)
-        if case is None or case.item.stage not in TERMINAL:
+        item = await self._item(job)
+        if item is None or item.stage not in TERMINAL:
             return Done({"skipped": "the item is not terminal"})
-        item = case.item
         await self._stop_runs(item.id)
         if item.stage is Stage.CANCELLED:
             await self._workspace.rescue(branch_of(item), f"epoch-{item.epoch}")
@@ -137,6 +141,12 @@ class Outward:
         await self._merger.let_go(item)
         await self._workspace.discard(branch_of(item))
         return Done()
+
+    async def _item(self, job: Job) -> WorkItem | None:
+        if job.task_id is None:
+            return None
+        task_id = job.task_id
+        return await self._store.transact(lambda tx: tx.items.get(task_id))
 
     async def _case(self, job: Job) -> Case | None:
         if job.task_id is None:

@@ -1,6 +1,6 @@
 """The registry of projects, kept in the store; contracts are read from the protected base branch."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from orchestrator.config.contract import Contract, parse_contract
@@ -26,6 +26,7 @@ class StoredProjects:
         self._store = store
         self._workspace = workspace
         self._fetch = fetch
+        self._known: dict[str, tuple[Mapping[str, object], Project]] = {}
         self._ports: dict[str, tuple[int, int]] = {}
         self._agent_clis: dict[str, str | None] = {}
         self._contracts: dict[str, tuple[Commit, Contract | None]] = {}
@@ -87,10 +88,14 @@ class StoredProjects:
         return self._agent_clis.get(name)
 
     def _loaded(self, state: ProjectState) -> Project:
+        known = self._known.get(state.name)
+        if known is not None and known[0] == state.settings:
+            return known[1]
         settings = dict(state.settings)
         match settings.pop("ports", None):
             case [int(production), int(staging)]:
                 self._ports[state.name] = (production, staging)
         project = make_project(settings)
         self._agent_clis[project.name] = project.agent_cli
+        self._known[state.name] = (state.settings, project)
         return project

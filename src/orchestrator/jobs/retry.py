@@ -8,6 +8,7 @@ from orchestrator.errors import Conflict, Unavailable
 
 FIRST_PAUSE: Final = timedelta(seconds=1)
 LONGEST_PAUSE: Final = timedelta(minutes=5)
+DOUBLINGS: Final = 10
 CONFLICT_PAUSE: Final = timedelta(milliseconds=200)
 
 
@@ -33,5 +34,5 @@ def after_failure(error: Exception, *, attempts: int, max_attempts: int) -> Afte
         return Retry(CONFLICT_PAUSE, spend=False)
     if attempts + 1 >= max_attempts:
         return Dead()
-    pause = min(FIRST_PAUSE * 2**attempts, LONGEST_PAUSE)
-    return Retry(pause * 2 if not isinstance(error, Unavailable) else pause, spend=True)
+    pause = FIRST_PAUSE if isinstance(error, Unavailable) else 2 * FIRST_PAUSE
+    return Retry(min(pause * 2 ** min(attempts, DOUBLINGS), LONGEST_PAUSE), spend=True)

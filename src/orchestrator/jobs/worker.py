@@ -7,8 +7,9 @@ from typing import Final
 
 import structlog
 
+from orchestrator.errors import Conflict
 from orchestrator.jobs.retry import Dead, Retry, after_failure
-from orchestrator.ports.queue import WORK_KINDS, Done, Handler, Job, JobKind, Later, Queue, Settled
+from orchestrator.ports.queue import WORK_KINDS, Done, Ending, Handler, Job, JobKind, Later, Queue, Settled
 
 log = structlog.get_logger(__name__)
 
@@ -110,8 +111,18 @@ class Worker:
             ending = await self._handlers[job.kind](job)
         except Exception as error:
             log.exception("job_failed", job=job.id, kind=job.kind, task=job.task_id, attempts=job.attempts)
-            await self._after_failure(job, error)
-            return
+            if self._raise_bugs:
+                raise
+            settle = self._after_failure(job, error)
+        else:
+            settle = self._settle(job, ending)
+        try:
+            await settle
+        except Conflict as error:
+            # Somebody else was given the job, or ended it: what is stored of it stands.
+            log.warning("job_taken_over", job=job.id, kind=job.kind, reason=str(error))
+
+    async def _settle(self, job: Job, ending: Ending) -> None:
         match ending:
             case Done(result=result):
                 await self._queue.finish(job, result)
@@ -121,8 +132,6 @@ class Worker:
                 pass
 
     async def _after_failure(self, job: Job, error: Exception) -> None:
-        if self._raise_bugs:
-            raise error
         match after_failure(error, attempts=job.attempts, max_attempts=job.max_attempts):
             case Retry(after=after, spend=spend):
                 await self._queue.retry(job, after=after, error=_line(error), spend=spend)

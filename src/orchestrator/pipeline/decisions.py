@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from orchestrator.pipeline.demands import OPERATOR
 from orchestrator.pipeline.findings import fingerprint
-from orchestrator.pipeline.gates import EXIT_GATES, GateName
+from orchestrator.pipeline.gates import DOCUMENT_GATES, EXIT_GATES, GateName
 from orchestrator.pipeline.items import ApprovalKind, Case, Waiter, WorkState
 from orchestrator.pipeline.rounds import MAX_DEVELOPER_RETRIES, Round, no_progress
 from orchestrator.pipeline.stages import TERMINAL, Role, Stage, next_stage, role_in
@@ -94,7 +94,9 @@ def open_questions(case: Case) -> tuple[GateName, ...]:
 def is_work_current(case: Case) -> bool:
     """Whether the stage's work was delivered for exactly the code that the branch now holds."""
     work = case.work
-    return work is not None and work.state is WorkState.DONE and work.code == case.item.code
+    if work is None or work.state is not WorkState.DONE:
+        return False
+    return work.code is not None and work.code == case.item.code
 
 
 def decide(case: Case, policy: Policy = Policy()) -> Decision:
@@ -149,7 +151,7 @@ def _work(case: Case) -> Decision | None:
         return Wait(f"{work.producer or role} is at work", Waiter.WORK)
     if work.state is WorkState.FAILED:
         return PutOnHold(work.summary or f"{role} failed", work.failure or FailureClass.BUG)
-    if work.code != case.item.code:
+    if not is_work_current(case):
         return StartWork(role, "the code changed after this work was delivered")
     return None
 
@@ -160,9 +162,9 @@ def _gates(case: Case, policy: Policy) -> Decision:
         return PutOnHold(f"stage {case.item.stage} has no exit gate", FailureClass.BUG)
     for gate in gates:
         match case.verdicts.get(gate):
-            case Passed(code=code) if code == case.item.code:
+            case Passed() as passed if _holds_now(case, gate, passed):
                 continue
-            case Failed(code=code) as failed if code == case.item.code:
+            case Failed() as failed if _holds_now(case, gate, failed):
                 return _after_failure(case, policy, gate, failed)
             case Inconclusive() as unknown:
                 return _after_doubt(case, policy, gate, unknown)
@@ -201,7 +203,12 @@ def _after_failure(case: Case, policy: Policy, gate: GateName, failed: Failed) -
         if standing is not None:
             reason = f"no progress: {standing}; {gate}: {failed.reason}"
             return PutOnHold(reason, FailureClass.CODE, gate=gate)
-    return SendBack(Stage.DEVELOPMENT, gate, failed)
+    return SendBack(_where_it_is_mended(case.item.stage), gate, failed)
+
+
+def _where_it_is_mended(stage: Stage) -> Stage:
+    """Development; but a stage before it is done again, because a refusal never carries an item forward."""
+    return stage if stage in (Stage.ANALYSIS, Stage.ARCHITECTURE) else Stage.DEVELOPMENT
 
 
 def rounds_since_grant(case: Case) -> list[Round]:
@@ -217,7 +224,14 @@ def mark_of(failed: Failed) -> str:
 
 def _is_settled(case: Case, gate: GateName) -> bool:
     match case.verdicts.get(gate):
-        case Passed(code=code) | Failed(code=code):
-            return code == case.item.code
+        case (Passed() | Failed()) as answer:
+            return _holds_now(case, gate, answer)
         case _:
             return False
+
+
+def _holds_now(case: Case, gate: GateName, answer: Passed | Failed) -> bool:
+    """Whether the answer was given for what the branch holds now; code that is not known is no code."""
+    if case.item.code is None or answer.code != case.item.code:
+        return False
+    return gate not in DOCUMENT_GATES or answer.commit == case.item.head

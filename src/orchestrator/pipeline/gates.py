@@ -34,6 +34,11 @@ EDGE_GATES: Final = (
 )
 """Sub-gates of the edge deploy-staging → deploy, in their normative order (inventory §3.4)."""
 
+DOCUMENT_GATES: Final = frozenset(
+    {GateName.ANALYSIS_COMPLETE, GateName.ANALYSIS_APPROVED, GateName.ARCHITECTURE_DONE}
+)
+"""Gates that judge documents, which change without the code: their answers hold for one commit only."""
+
 EXIT_GATES: Final[Mapping[Stage, tuple[GateName, ...]]] = {
     Stage.ANALYSIS: (GateName.ANALYSIS_COMPLETE, GateName.ANALYSIS_APPROVED),
     Stage.ARCHITECTURE: (GateName.ARCHITECTURE_DONE,),

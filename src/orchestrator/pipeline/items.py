@@ -139,4 +139,4 @@ class Case:
     def approval(self, kind: ApprovalKind, subject: str) -> Approval | None:
         """The newest decision of ``kind`` on exactly ``subject``."""
         matching = [a for a in self.approvals if a.kind is kind and a.subject == subject]
-        return max(matching, key=lambda a: a.at) if matching else None
+        return sorted(matching, key=lambda a: a.at)[-1] if matching else None

@@ -59,7 +59,7 @@ STAGE_TRANSITIONS: Final[Mapping[Stage, Transition]] = {
     Stage.CANCELLED: {"next": None, "agent": None, "qg": None},
 }
 
-TERMINAL: Final = frozenset({Stage.DONE, Stage.CANCELLED})
+TERMINAL: Final = (Stage.DONE, Stage.CANCELLED)
 
 WORKING: Final = tuple(stage for stage in Stage if stage not in TERMINAL and stage is not Stage.CREATED)
 """The stages in which somebody works, in the order of the road."""

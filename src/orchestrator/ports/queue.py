@@ -42,7 +42,8 @@ class NewJob:
 
     ``agent`` is the role (or reserved role) for whom the work is, ``dedup`` a key of which at most one job
     is queued at a time (a second one only moves the first one earlier), ``content`` the task text whose
-    marker lines count defers (inventory §6.3), ``data`` additive JSON for the handler.
+    marker lines count defers (inventory §6.3), ``data`` additive JSON for the handler, ``attempts`` those
+    that an earlier job for the same work has spent already.
     """
 
     kind: JobKind
@@ -59,6 +60,7 @@ class NewJob:
     delay: timedelta = timedelta()
     priority: int = 0
     max_attempts: int = 3
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

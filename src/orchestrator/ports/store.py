@@ -115,7 +115,7 @@ class Items(Protocol):
     def note_merged(self, task_id: TaskId, commit: Commit | None) -> None: ...
 
     def note_branch(self, task_id: TaskId, branch: str, attempt: int) -> None:
-        """The next round works on another branch: pull request and merged commit are forgotten."""
+        """The next round works on another branch: head, pull request and merged commit are forgotten."""
         ...
 
     def note_ticket(

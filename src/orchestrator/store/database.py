@@ -2,12 +2,13 @@
 
 import asyncio
 import inspect
+import sqlite3
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from orchestrator.ports.clock import Clock
 from orchestrator.store.engines import READ, connect, translated
@@ -76,6 +77,11 @@ class Database:
             # SQLite keeps its one connection: opening costs more than a transaction does.
             self._connection: Connection | None = self.engine.connect() if self._inline else None
 
+    @property
+    def sees_all_changes(self) -> bool:
+        """Whether `changes_elsewhere` and the bell together tell of every change there is."""
+        return self._inline
+
     def close(self) -> None:
         """Give the connections back."""
         if self._connection is not None:
@@ -111,9 +117,14 @@ class Database:
 
     def changes_elsewhere(self) -> int:
         """A number that differs once another connection has committed; always 0 where SQLite is not used."""
-        if not self._inline:
+        if self._connection is None:
             return 0
-        return self.run(lambda unit: int(unit.value(text("PRAGMA data_version"))), read=True)
+        if self._turn.taken:
+            raise RuntimeError("a transaction is under way: what others changed shows after it")
+        # Straight to the driver: it is asked several times a second, for as long as the process lives.
+        with self._lock, translated():
+            driver = cast("sqlite3.Connection", self._connection.connection.driver_connection)
+            return int(driver.execute("PRAGMA data_version").fetchone()[0])
 
     def _in(self, connection: Connection, work: Callable[[Unit], Result], *, read: bool) -> Result:
         unit = Unit(connection, self.clock.now, self.owner)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import BindParameter, Row, bindparam, select
 
 from orchestrator.pipeline.demands import OPERATOR
 from orchestrator.pipeline.gates import GateName
@@ -41,10 +41,9 @@ class SqlFacts:
 
     def verdicts(self, task_id: TaskId, epoch: Epoch | None = None) -> Sequence[VerdictRow]:
         """Oldest first; all epochs for ``None``."""
-        mine = select(verdicts).where(verdicts.c.task_id == task_id).order_by(verdicts.c.id)
-        if epoch is not None:
-            mine = mine.where(verdicts.c.epoch == epoch)
-        return [row_of(row) for row in self._unit.rows(mine)]
+        query = _VERDICTS if epoch is None else _VERDICTS_OF_EPOCH
+        rows = self._unit.rows(query, {"item": task_id} if epoch is None else {"item": task_id, "in": epoch})
+        return [row_of(row) for row in rows]
 
     def add_round(self, task_id: TaskId, round_: Round) -> None:
         """Store a trip back."""
@@ -66,8 +65,7 @@ class SqlFacts:
 
     def rounds(self, task_id: TaskId) -> Sequence[Round]:
         """The trips back, oldest first."""
-        mine = select(rounds).where(rounds.c.task_id == task_id).order_by(rounds.c.id)
-        return [_round(row) for row in self._unit.rows(mine)]
+        return [_round(row) for row in self._unit.rows(_ROUNDS, {"item": task_id})]
 
     def put_on_hold(self, task_id: TaskId, hold: Hold) -> None:
         """Open a hold; an open hold with the same reason is left as it is, one with another gives way."""
@@ -92,7 +90,7 @@ class SqlFacts:
 
     def hold(self, task_id: TaskId) -> Hold | None:
         """The open hold."""
-        row = self._unit.row(select(holds).where(holds.c.task_id == task_id, holds.c.released_at.is_(None)))
+        row = self._unit.row(_OPEN_HOLD, {"item": task_id})
         return None if row is None else hold_of(row)
 
     def add_approval(self, task_id: TaskId, approval: Approval) -> None:
@@ -110,8 +108,7 @@ class SqlFacts:
 
     def approvals(self, task_id: TaskId) -> Sequence[Approval]:
         """The decisions, oldest first."""
-        mine = select(approvals).where(approvals.c.task_id == task_id).order_by(approvals.c.id)
-        return [_approval(row) for row in self._unit.rows(mine)]
+        return [_approval(row) for row in self._unit.rows(_APPROVALS, {"item": task_id})]
 
     def add_transition(self, task_id: TaskId, row: TransitionRow) -> None:
         """Store a change of stage or epoch."""
@@ -147,6 +144,15 @@ class SqlFacts:
         )
         newest = joined.order_by(lessons.c.id.desc()).limit(limit)
         return [dict(row._mapping) for row in self._unit.rows(newest)]
+
+
+# What every look at an item asks. Built once: building a query takes longer than executing it does.
+_ITEM: BindParameter[int] = bindparam("item")
+_VERDICTS = select(verdicts).where(verdicts.c.task_id == _ITEM).order_by(verdicts.c.id)
+_VERDICTS_OF_EPOCH = _VERDICTS.where(verdicts.c.epoch == bindparam("in"))
+_ROUNDS = select(rounds).where(rounds.c.task_id == _ITEM).order_by(rounds.c.id)
+_OPEN_HOLD = select(holds).where(holds.c.task_id == _ITEM, holds.c.released_at.is_(None))
+_APPROVALS = select(approvals).where(approvals.c.task_id == _ITEM).order_by(approvals.c.id)
 
 
 def _round(row: Row[Any]) -> Round:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, bindparam, select
 
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch, TaskId, WorkItemId
@@ -45,7 +45,8 @@ class SqlItems:
 
     def get(self, task_id: TaskId) -> WorkItem | None:
         """The item of a row id."""
-        return self._one(select(tasks).where(tasks.c.id == task_id))
+        row = self._unit.row(_BY_ROW_ID, {"row_id": task_id})
+        return None if row is None else item_of(row)
 
     def by_id(self, item_id: WorkItemId) -> WorkItem | None:
         """The item of a number.
@@ -82,6 +83,9 @@ class SqlItems:
         moved = tasks.update().where(*mine).values(stage=to, epoch=epoch, entered_at=now, updated_at=now)
         if not self._unit.write(moved):
             raise Conflict(f"{item.id} is not in {item.stage} (epoch {item.epoch}) any more")
+        if to in TERMINAL:
+            # Work for items that depend on this one may be claimed now.
+            self._unit.enqueued = True
         return self._stored(item.task_id)
 
     def note_head(self, task_id: TaskId, *, head: Commit, code: CodeId) -> None:
@@ -97,8 +101,9 @@ class SqlItems:
         self._note(task_id, merged=commit)
 
     def note_branch(self, task_id: TaskId, branch: str, attempt: int) -> None:
-        """The next round works on another branch: pull request and merged commit are forgotten."""
-        self._note(task_id, branch=branch, branch_attempt=attempt, pull_request=None, merged=None)
+        """The next round works on another branch: what was known of the old one is forgotten."""
+        forgotten = {"pull_request": None, "merged": None, "head": None, "code": None}
+        self._note(task_id, branch=branch, branch_attempt=attempt, **forgotten)
 
     def note_ticket(
         self, task_id: TaskId, *, title: str, description: str, labels: Sequence[str], track: Track
@@ -145,8 +150,8 @@ class SqlItems:
         self._unit.change(tasks, task_id, updated_at=self._unit.now(), **values)
 
     def _stored(self, task_id: TaskId) -> WorkItem:
-        (item,) = self._many(select(tasks).where(tasks.c.id == task_id))
-        return item
+        (row,) = self._unit.rows(_BY_ROW_ID, {"row_id": task_id})
+        return item_of(row)
 
     def _one(self, query: Select[Any]) -> WorkItem | None:
         row = self._unit.row(query)
@@ -154,6 +159,10 @@ class SqlItems:
 
     def _many(self, query: Select[Any]) -> Sequence[WorkItem]:
         return [item_of(row) for row in self._unit.rows(query)]
+
+
+# Asked several times for each look at an item. Built once: building it takes longer than executing it does.
+_BY_ROW_ID = select(tasks).where(tasks.c.id == bindparam("row_id"))
 
 
 def _of(project: str | None) -> Select[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, Row, Select, case, func, select, text
+from sqlalchemy import ColumnElement, Executable, Row, Select, bindparam, case, func, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from orchestrator.pipeline.ids import Epoch, JobId, TaskId
@@ -42,8 +42,8 @@ class SqlJobs:
 
     def of_visit(self, task_id: TaskId, stage: Stage, epoch: Epoch) -> Sequence[Job]:
         """The ``produce`` jobs of one visit to a stage, oldest first."""
-        visit = (jobs.c.task_id == task_id, jobs.c.stage == stage, jobs.c.epoch == epoch)
-        return self._many(_every().where(*visit, jobs.c.kind == JobKind.PRODUCE))
+        visit = {"item": task_id, "in_stage": stage, "in_epoch": epoch, "of_kind": JobKind.PRODUCE}
+        return [job_of(row) for row in self._unit.rows(_OF_VISIT, visit)]
 
     def of_item(self, task_id: TaskId) -> Sequence[Job]:
         """All jobs of the item, oldest first."""
@@ -105,6 +105,15 @@ def _every() -> Select[Any]:
     return select(jobs).order_by(jobs.c.id)
 
 
+# Built once: building a query takes longer than executing it does.
+_OF_VISIT = _every().where(
+    jobs.c.task_id == bindparam("item"),
+    jobs.c.stage == bindparam("in_stage"),
+    jobs.c.epoch == bindparam("in_epoch"),
+    jobs.c.kind == bindparam("of_kind"),
+)
+
+
 @cache
 def _insert(on_sqlite: bool) -> Executable:
     """Built once: building a statement takes longer than executing it does."""
@@ -127,6 +136,7 @@ def _values(job: NewJob, unit: Unit) -> dict[str, object]:
         "task_id": job.task_id,
         "task_content": job.content,
         "status": JobStatus.QUEUED,
+        "attempts": job.attempts,
         "max_attempts": job.max_attempts,
         "available_at": now + job.delay,
         "stage": job.stage,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, case, select
+from sqlalchemy import ColumnElement, Row, Select, bindparam, case, select
 
 from orchestrator.ports.store import ProjectState
 from orchestrator.store.tables import keyvalue, project_state
@@ -26,7 +26,7 @@ class SqlProjects:
 
     def get(self, name: str) -> ProjectState | None:
         """The registered project of this name."""
-        row = self._unit.row(_registered().where(project_state.c.name == name))
+        row = self._unit.row(_OF_NAME, {"called": name})
         return None if row is None else _state(row)
 
     def all(self) -> Sequence[ProjectState]:
@@ -56,7 +56,7 @@ class SqlProjects:
 
     def recall(self, key: str) -> str | None:
         """The value of this name."""
-        value: str | None = self._unit.value(select(keyvalue.c.value).where(keyvalue.c.key == key))
+        value: str | None = self._unit.value(_VALUE, {"named": key})
         return value
 
     def _set(self, name: str, update: dict[str, ColumnElement[Any]] | None = None, **values: object) -> None:
@@ -67,6 +67,11 @@ class SqlProjects:
 
 def _registered() -> Select[Any]:
     return select(project_state).where(project_state.c.settings.is_not(None))
+
+
+# Asked for each look at an item. Built once: building a query takes longer than executing it does.
+_OF_NAME = _registered().where(project_state.c.name == bindparam("called"))
+_VALUE = select(keyvalue.c.value).where(keyvalue.c.key == bindparam("named"))
 
 
 def _state(row: Row[Any]) -> ProjectState:

@@ -26,6 +26,15 @@ class _Round:
     since: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    """That a claim found nothing: what was known then, and when the earliest job becomes due."""
+
+    rung: int
+    elsewhere: int
+    due: datetime | None
+
+
 # Tasks started by a worker see what it claimed: a worker may wait in a task of its own.
 _ROUND: Final[ContextVar[_Round | None]] = ContextVar("round", default=None)
 
@@ -37,6 +46,7 @@ class SqlQueue:
         """Claim for the owner of ``database``; ``alive`` tells whether another owner is still there."""
         self._database = database
         self._alive = alive
+        self._nothing: dict[frozenset[JobKind], _Nothing] = {}
 
     async def claim(self, kinds: Collection[JobKind]) -> Job | None:
         """Take the next due job of these kinds for this process; ``None`` when there is none.
@@ -47,7 +57,22 @@ class SqlQueue:
         present = self._round()
         if present.since is None:
             present.since = present.bell.rung
-        return await self._database.perform(lambda unit: _claim(unit, kinds))
+        wanted = frozenset(kinds)
+        # Read before the look, so that what is enqueued during it counts as news.
+        rung, elsewhere = present.bell.rung, self._database.changes_elsewhere()
+        if self._is_known_to_be_empty(wanted, rung, elsewhere):
+            return None
+        job, due = await self._database.perform(lambda unit: _claim(unit, wanted))
+        if job is None and self._database.sees_all_changes:
+            self._nothing[wanted] = _Nothing(rung, elsewhere, due)
+        return job
+
+    def _is_known_to_be_empty(self, kinds: frozenset[JobKind], rung: int, elsewhere: int) -> bool:
+        """Whether nothing was enqueued since a claim found nothing, and nothing became due."""
+        found = self._nothing.get(kinds)
+        if found is None or (found.rung, found.elsewhere) != (rung, elsewhere):
+            return False
+        return found.due is None or self._database.clock.now() < found.due
 
     async def retry(self, job: Job, *, after: timedelta, error: str, spend: bool) -> None:
         """Put a running job back; ``spend`` counts an attempt.
@@ -148,11 +173,14 @@ class SqlQueue:
         return owner == unit.owner or self._alive(owner)
 
 
-def _claim(unit: Unit, kinds: Collection[JobKind]) -> Job | None:
+def _claim(unit: Unit, kinds: Collection[JobKind]) -> tuple[Job | None, datetime | None]:
+    """The job that was claimed; or none, and when the next one becomes due."""
     owner, now = unit.owner, unit.now()
     mine = {"owner_pid": owner.pid, "boot": owner.boot, "now": now, "kinds": list(kinds)}
     claimed = unit.written(_CLAIM, mine)
-    return job_of(claimed[0]) if claimed else None
+    if claimed:
+        return job_of(claimed[0]), None
+    return None, unit.value(_NEXT_DUE, {"kinds": list(kinds)})
 
 
 def _claimable() -> ColumnElement[bool]:

@@ -201,6 +201,7 @@ verdicts: Final = Table(
     Column("commit", Text),
     _text("reason"),
     _json("findings", "[]"),
+    _json("optional", "[]"),
     _json("evidence", "{}"),
     Column("failure", Text),
     Column("waits_for", Text),

@@ -32,13 +32,13 @@ class Unit:
         """Whether one transaction at a time writes, so that rows need no locks."""
         return self._connection.dialect.name == "sqlite"
 
-    def rows(self, statement: Executable) -> Sequence[Row[Any]]:
-        """All rows of a query."""
-        return self._execute(statement).all()
+    def rows(self, statement: Executable, values: Mapping[str, object] | None = None) -> Sequence[Row[Any]]:
+        """All rows of a query; ``values`` fills in one that was built before."""
+        return self._execute(statement, values).all()
 
-    def row(self, statement: Executable) -> Row[Any] | None:
+    def row(self, statement: Executable, values: Mapping[str, object] | None = None) -> Row[Any] | None:
         """The first row of a query."""
-        return self._execute(statement).first()
+        return self._execute(statement, values).first()
 
     def value(self, statement: Executable, values: Mapping[str, object] | None = None) -> Any:
         """The first value of the first row, or ``None``."""

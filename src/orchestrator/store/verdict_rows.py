@@ -38,6 +38,7 @@ def values_of(verdict: Verdict) -> dict[str, Any]:
                 "evidence": asdict(verdict.evidence),
                 "reason": verdict.reason,
                 "findings": list(verdict.findings),
+                "optional": list(verdict.optional),
                 "failure": verdict.failure,
             }
         case Inconclusive(reason=reason, retry_after=pause):
@@ -70,6 +71,7 @@ def _verdict(row: Row[Any]) -> Verdict:
                 commit=Commit(row.commit),
                 reason=row.reason,
                 findings=tuple(row.findings),
+                optional=tuple(row.optional or ()),
                 evidence=Evidence(**row.evidence),
                 failure=FailureClass(row.failure),
             )

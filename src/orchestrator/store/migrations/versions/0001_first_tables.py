@@ -165,6 +165,7 @@ def _verdicts() -> None:
         sa.Column("commit", sa.Text()),
         _text("reason"),
         _json("findings", "[]"),
+        _json("optional", "[]"),
         _json("evidence", "{}"),
         sa.Column("failure", sa.Text()),
         sa.Column("waits_for", sa.Text()),
