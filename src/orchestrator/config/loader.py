@@ -3,7 +3,7 @@
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from orchestrator.config.contract import Contract, ContractError, parse_contract
+from orchestrator.config.effect import WITHOUT_EFFECT
 from orchestrator.config.fields import allowed, env_name, shown, tolerance
 from orchestrator.config.groups.agents import ROLES, timeout_overrides
 from orchestrator.config.settings import ENV_PREFIX, Settings
@@ -61,7 +62,15 @@ def load_settings(overrides: Mapping[str, object] | None = None) -> LoadedSettin
     _add_claude_path(values, origins)
     settings = _validated(values, origins, warnings)
     warnings.extend(_doubts(settings, origins))
+    warnings.extend(_idle(settings))
     return LoadedSettings(settings, tuple(warnings), origins)
+
+
+def _idle(settings: Settings) -> Iterator[str]:
+    """What somebody set to no avail; the default itself is what happens anyway."""
+    for name in sorted(WITHOUT_EFFECT):
+        if getattr(settings, name) != Settings.model_fields[name].default:
+            yield f"{env_name(name)} has no effect in this version"
 
 
 def read_contract_file(path: Path) -> Contract:

@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
+from orchestrator.config.effect import WITHOUT_EFFECT
 from orchestrator.config.fields import env_name, shown, tolerance
 from orchestrator.config.settings import GROUPS, Settings
 
@@ -74,7 +75,8 @@ def _markdown_lines() -> Iterator[str]:
             default = f"`{_default(name)}`" if _default(name) else "empty"
             meaning = (field.description or "").replace("|", r"\|")
             tolerant = " *Tolerant.*" if tolerance(name) else ""
-            yield f"| `{name}` | `{env_name(name)}` | {default} | {meaning}{tolerant} |"
+            idle = " *Without effect in this version.*" if name in WITHOUT_EFFECT else ""
+            yield f"| `{name}` | `{env_name(name)}` | {default} | {meaning}{tolerant}{idle} |"
 
 
 def _title(group: type[BaseModel]) -> str:

@@ -8,7 +8,7 @@ from orchestrator.errors import BadInput
 
 
 def test_each_source_gives_way_to_the_one_before_it(home, tmp_path, monkeypatch):
-    (home / "orchestrator.toml").write_text('port = 1\nhost = "a"\nlanguage = "ru"\nplane_workspace = "w"\n')
+    (home / "orchestrator.toml").write_text('port = 1\nhost = "a"\nlanguage = "ru"\ngit_email_domain = "w"\n')
     (tmp_path / "here" / ".env").write_text(
         "ORCH_PORT=2\nORCH_HOST=b\nORCH_LANGUAGE=en\nHOST=other\nOTHER=x\n"
     )
@@ -16,8 +16,8 @@ def test_each_source_gives_way_to_the_one_before_it(home, tmp_path, monkeypatch)
     monkeypatch.setenv("ORCH_HOST", "c")
     loaded = load_settings({"port": 4, "log_level": None})
     settings = loaded.settings
-    assert (settings.port, settings.host, settings.language, settings.plane_workspace) == (4, "c", "en", "w")
-    origins = [loaded.origins[name] for name in ("port", "host", "language", "plane_workspace", "log_level")]
+    assert (settings.port, settings.host, settings.language, settings.git_email_domain) == (4, "c", "en", "w")
+    origins = [loaded.origins[name] for name in ("port", "host", "language", "git_email_domain", "log_level")]
     assert origins == ["argument", "environment", ".env", "orchestrator.toml", "default"]
     assert loaded.warnings == ()
 
