@@ -111,7 +111,8 @@ class Desk:
         return await self._gesture(StopItem(id=WorkItemId(item_id), by=by, reason=reason), by)
 
     async def retry(self, item_id: str, *, by: str) -> Accepted:
-        """Release the item's hold and try again."""
+        """Release the item's hold and try again, with what its owner has repaired on the base meanwhile."""
+        await self._projects.refresh((await self.item(item_id)).project)
         return await self._gesture(RetryItem(id=WorkItemId(item_id), by=by), by)
 
     async def freeze(self, project: str, reason: str | None) -> None:

@@ -15,10 +15,11 @@ THROUGH_PROPERTIES = {
     "api_tokens": "tokens",
     "notify_urls": "notify_targets",
 }
+# Settings with one name for each role, and the code that reads the right one.
 LADDERS = {
-    "agent_timeout": "agent_timeout(",
-    "agent_model": "agent_models(",
-    "agent_effort": "agent_efforts(",
+    "agent_timeout": "settings.agent_timeout(",
+    "agent_model": 'f"agent_model_{role.value}"',
+    "agent_effort": 'f"agent_effort_{role.value}"',
 }
 
 

@@ -106,16 +106,29 @@ async def test_an_old_review_is_no_review_of_new_code(tmp_path):
         assert "left 12-review.md as it was" in gave_up.reason
 
 
-@pytest.mark.parametrize(
-    ("rounds", "failure", "retryable"),
-    [((), FailureClass.AGENT, True), ((demands(),), FailureClass.CODE, False)],
-    ids=["first", "later"],
-)
-async def test_a_developer_who_changes_nothing_makes_no_progress(tmp_path, rounds, failure, retryable):
+async def test_a_developer_who_changes_nothing_at_all_has_failed(tmp_path):
     async with at_work(tmp_path, Stage.DEVELOPMENT) as desk:
-        gave_up = await desk.produce(await desk.assignment(rounds=rounds))
-        assert (gave_up.failure, gave_up.retryable) == (failure, retryable)
-        assert "changed nothing" in gave_up.reason
+        desk.workspace.push(
+            "tally", desk.item.branch, {"feature.py": None, "docs/work-items/ORCH-1/01-brd.md": "x"}
+        )
+        gave_up = await desk.produce(await desk.assignment())
+        assert gave_up == GaveUp("the developer changed nothing", FailureClass.AGENT)
+
+
+async def test_a_developer_who_leaves_demands_unmet_makes_no_progress(tmp_path):
+    async with at_work(tmp_path, Stage.DEVELOPMENT) as desk:
+        gave_up = await desk.produce(await desk.assignment(rounds=(demands(),)))
+        assert (gave_up.failure, gave_up.retryable) == (FailureClass.CODE, False)
+        assert "no progress" in gave_up.reason
+
+
+async def test_a_change_that_stands_already_need_not_be_made_again(tmp_path):
+    """As after a retry by a person who mended something else."""
+    async with at_work(tmp_path, Stage.DEVELOPMENT) as desk:
+        given = await desk.assignment()
+        produced = await desk.produce(given)
+        assert isinstance(produced, Produced)
+        assert produced.delivered == given.started_at
 
 
 async def test_a_limit_costs_no_attempt_and_is_followed_by_another_run(tmp_path):

@@ -110,10 +110,12 @@ class AgentRun:
         saved = await self._save(assignment, opened)
         if isinstance(saved, GaveUp):
             return saved
-        if self._role is Role.DEVELOPER and saved.delivered == opened.begun.start:
+        if self._role is not Role.DEVELOPER or saved.delivered != opened.begun.start:
+            return saved
+        stalled = await self._nothing_changed(assignment, saved)
+        if stalled is not None:
             opened.settle()
-            return _nothing_changed(assignment)
-        return saved
+        return stalled or saved
 
     async def _is_still_wanted(self, assignment: Assignment) -> bool:
         """Whether the item still is in this visit: nothing is pushed for one that was stopped or sent on."""
@@ -142,19 +144,26 @@ class AgentRun:
         artifact, verdict = await self._leavings.verdict(assignment)
         return Produced(delivered, artifact=artifact, verdict=verdict)
 
+    async def _nothing_changed(self, assignment: Assignment, saved: Produced) -> GaveUp | None:
+        """Why a developer cannot leave the code as it is; ``None`` where nothing new is demanded of it.
+
+        In a later round an empty change is no progress: a person is called, not a third round (product §4).
+        Without a demand the change may stand on the branch already, after a retry for example.
+        """
+        if any(past.role is Role.DEVELOPER for past in assignment.rounds):
+            reason = "the developer changed nothing: no progress"
+            return GaveUp(reason, FailureClass.CODE, retryable=False)
+        branch = assignment.branch
+        base = await self._workspace.code_id(branch, await self._workspace.base_head(branch))
+        if await self._workspace.code_id(branch, saved.delivered) == base:
+            return GaveUp("the developer changed nothing", FailureClass.AGENT)
+        return None
+
     def _finish_later(self, finished: Finished, reason: str) -> Deferred | GaveUp:
         """Finished work is worth waiting for; it is found again in the worktree."""
         if self._clock.now() - finished.ended < SAVE_PATIENCE:
             return Deferred(f"finished work cannot be saved now: {reason}", after=SAVE_PAUSE)
         return GaveUp(f"finished work cannot be saved: {reason}", FailureClass.ENVIRONMENT, retryable=False)
-
-
-def _nothing_changed(assignment: Assignment) -> GaveUp:
-    """In a later round an empty change is no progress: a person is called, not a third round (product §4)."""
-    if any(past.role is Role.DEVELOPER for past in assignment.rounds):
-        reason = "the developer changed nothing: no progress"
-        return GaveUp(reason, FailureClass.CODE, retryable=False)
-    return GaveUp("the developer changed nothing", FailureClass.AGENT)
 
 
 def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:

@@ -1,6 +1,7 @@
 """What an agent left in the workspace: whether it is what its role owes, and what its verdict says."""
 
 from pathlib import Path
+from typing import Final
 
 from orchestrator.pipeline.artifacts import (
     Artifact,
@@ -14,7 +15,7 @@ from orchestrator.plumbing.documents import parse_document
 from orchestrator.ports.producer import Assignment
 from orchestrator.ports.workspace import Workspace
 
-LARGEST_SHOWN = 60
+LARGEST_SHOWN: Final = 60
 """Characters of a verdict that are shown; only a gate decides what it means."""
 
 
