@@ -90,7 +90,7 @@ def _disk(settings: Settings) -> Check:
     existing = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(existing).free // MEGABYTE
     enough = free >= settings.disk_min_free_mb
-    mend = f"free some space; below ORCH_DISK_MIN_FREE_MB={settings.disk_min_free_mb} no work is begun"
+    mend = f"free some space, or set ORCH_DISK_MIN_FREE_MB lower than {settings.disk_min_free_mb}"
     return Check("disk", enough, f"{free} MB free at {existing}", mend)
 
 

@@ -22,7 +22,7 @@ WITHOUT_EFFECT: Final = frozenset(
         *("reconcile_plane_enabled", "reconcile_skip_blocked_enabled", "reconcile_notify_unblock"),
         *("serial_gate_enabled", "serial_gate_repos", "serial_gate_strict"),
         *("stop_enabled", "auto_labels_enabled", "lessons_enabled", "fs_ownership_enabled"),
-        *("disk_monitor_enabled", "disk_warn_free_mb", "disk_min_free_mb"),
+        *("disk_monitor_enabled", "disk_warn_free_mb"),
         *("cache_prune_enabled", "cache_max_age_days", "cache_max_size_mb"),
         *("watchdog_interval_s", "watchdog_failures", "watchdog_restart_command"),
     }

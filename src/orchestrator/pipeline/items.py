@@ -16,8 +16,8 @@ from orchestrator.pipeline.verdicts import FailureClass, Verdict
 class WorkItem:
     """One work item as it is stored; ``head`` and ``code`` are what its branch was last seen to hold.
 
-    ``merged`` is the commit that the base branch got from it, ``branch_attempt`` counts branches (a new one is
-    cut when the old one is merged already).
+    ``merged`` is the commit that the base branch got from it, ``branch_attempt`` counts branches (a new one
+    is cut when the old one is merged already).
     """
 
     task_id: TaskId
