@@ -19,21 +19,33 @@ from orchestrator.plumbing.processes import CommandSpec, Processes, clean_enviro
 
 STAMP = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 int main(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
-  printf("%lld\\n", t.tv_sec * 1000000000LL + t.tv_nsec); return 0; }
+  printf("%lld\\n", t.tv_sec * 1000000000LL + t.tv_nsec); return getenv("ORCH_ROLE") ? 75 : 0; }
+"""
+SCRIPT = """#!{python} -IS
+import os, time
+print(time.monotonic_ns(), flush=True)
+os._exit(75 if "ORCH_ROLE" in os.environ else 0)
 """
 
 
 def stamp_command(directory: Path) -> tuple[str, ...]:
-    """A command that prints the monotonic time in nanoseconds: compiled if possible, else a bare Python."""
+    """A program that prints the monotonic time in nanoseconds: compiled if possible, else a bare Python.
+
+    As an agent it asks to come back later (75), so that its work item rests.
+    """
+    program = directory / "stamp"
     compiler = shutil.which("cc")
     if compiler is None:
-        return (sys.executable, "-I", "-S", "-c", "import time; print(time.monotonic_ns())")
+        program.write_text(SCRIPT.format(python=sys.executable))
+        program.chmod(0o755)
+        return (str(program),)
     source = directory / "stamp.c"
     source.write_text(STAMP)
-    subprocess.run([compiler, "-O1", "-o", str(directory / "stamp"), str(source)], check=True)
-    return (str(directory / "stamp"),)
+    subprocess.run([compiler, "-O1", "-o", str(program), str(source)], check=True)
+    return (str(program),)
 
 
 def bare(argv: tuple[str, ...]) -> float:

@@ -5,13 +5,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from fastapi import FastAPI
-
-from orchestrator import __version__
 from orchestrator.agents.clis.script import ScriptCli
 from orchestrator.agents.transport import CliTransport
-from orchestrator.bootstrap import serving
 from orchestrator.bootstrap.delivery import Delivery
+from orchestrator.bootstrap.engine import Engine
 from orchestrator.bootstrap.foundation import Foundation
 from orchestrator.bootstrap.projects import Projects
 from orchestrator.config.settings import Settings
@@ -31,12 +28,9 @@ from orchestrator.engine.tracker_poll import TrackerPoll
 from orchestrator.gates import bind
 from orchestrator.jobs.worker import Worker
 from orchestrator.pipeline.ids import RunId
-from orchestrator.plumbing.redaction import redact
 from orchestrator.ports.producer import Producer
 from orchestrator.ports.queue import Handler, JobKind
 from orchestrator.store.runs import SqlRuns
-from orchestrator.web.app import create_app
-from orchestrator.web.services import WebServices
 
 ProducerTable: TypeAlias = Callable[["App"], Sequence[Producer]]
 """Gives the ordered table of producers; a bench or a test may put others in the place of the real ones."""
@@ -109,7 +103,7 @@ class App(Foundation):
             poll=poll,
             raise_bugs=raise_bugs,
         )
-        self._engine = serving.Engine(self.worker, self.sweeps, resume=self.forge.resume)
+        self.engine = Engine(self.worker, self.sweeps, resume=self.forge.resume)
         self.overview = Overview(
             store=self.store,
             leases=self.leases,
@@ -205,44 +199,10 @@ class App(Foundation):
             "resilience": lambda: {"breaker": {"enabled": False, "state": "not part of this version"}},
         }
 
-    def web_app(self, closing: Callable[[], bool] = lambda: False) -> FastAPI:
-        """The web pages and the API over this process; ``closing`` says when streams shall end."""
-        return create_app(
-            WebServices(
-                desk=self.desk,
-                store=self.store,
-                overview=self.overview,
-                workspace=self.workspace,
-                projects=self.projects,
-                policy=self.policy,
-                clock=self.clock,
-                ids=self.ids,
-                version=__version__,
-                secret=self.ids.new().encode(),
-                log_of=self.log_of,
-                redact=redact,
-                changed=self._changed_elsewhere,
-                hosts=frozenset({self.settings.host}),
-                closing=closing,
-            )
-        )
-
-    def _changed_elsewhere(self) -> int:
-        """A number that differs once another process has written to the database."""
-        return self.store.database.changes_elsewhere()
-
     def log_of(self, run_id: int) -> Path | None:
         """Where the log of an agent's run is; ``None`` for an unknown run."""
         found = self.store.database.run(lambda unit: SqlRuns(unit).log_path(RunId(run_id)), read=True)
         return Path(found) if found else None
-
-    async def serve(self, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-        """Serve pages, API and queue until cancelled, or until SIGTERM or SIGINT."""
-        await serving.serve(self._engine, self.web_app, host=host, port=port, ready=ready)
-
-    async def run_engine(self) -> None:
-        """Work on the queue without pages, until cancelled."""
-        await serving.run_engine(self._engine)
 
 
 class _AgentKinds(Mapping[str, str]):

@@ -1,55 +1,33 @@
-"""Serving an installation: worker, sweeps and web pages until somebody ends them."""
+"""Serving an installation: the engine and the web pages until somebody ends them.
+
+This module, and it alone, brings in the web framework: commands that serve nothing start without it.
+"""
 
 import asyncio
+import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
 
-from orchestrator.engine.sweeps import Sweeps
-from orchestrator.jobs.worker import Worker
+from orchestrator import __version__
+from orchestrator.bootstrap.app import App
+from orchestrator.plumbing.redaction import redact
+from orchestrator.web.app import create_app
+from orchestrator.web.services import WebServices
 
-Pages: TypeAlias = Callable[[Callable[[], bool]], FastAPI]
-"""Makes the web application; it is told how to ask whether the server is closing."""
-
-
-class Engine:
-    """What works in the background: the worker and the sweeps, after everything interrupted was resumed."""
-
-    def __init__(self, worker: Worker, sweeps: Sweeps, *, resume: Callable[[], Awaitable[None]]) -> None:
-        self._worker = worker
-        self._sweeps = sweeps
-        self._resume = resume
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[asyncio.Future[None]]:
-        """Run for as long as the block lasts; the future ends when a part of the engine breaks."""
-        await self._sweeps.begin()
-        await self._resume()
-        tasks = [asyncio.create_task(self._worker.run()), asyncio.create_task(self._sweeps.run())]
-        ended = asyncio.ensure_future(_first_of(tasks))
-        try:
-            yield ended
-        finally:
-            self._worker.stop()
-            for task in (*tasks, ended):
-                task.cancel()
-            await asyncio.gather(*tasks, ended, return_exceptions=True)
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
-async def run_engine(engine: Engine) -> None:
-    """Work on the queue and sweep, until cancelled; raises what breaks."""
-    async with engine.running() as ended:
-        await ended
+async def serve(app: App, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+    """Serve pages, API and queue until cancelled, or until SIGTERM or SIGINT; the first to break ends all.
 
-
-async def serve(engine: Engine, pages: Pages, *, host: str, port: int, ready: Callable[[str], None]) -> None:
-    """Serve pages, API and queue until cancelled, or until SIGTERM or SIGINT; the first to break ends all."""
-    server = _Server(pages, host, port, ready)
-    async with engine.running() as engine_ended:
+    ``ready`` is told the address once the server listens.
+    """
+    server = _Server(app, host, port, ready)
+    async with app.engine.running() as engine_ended:
         served = asyncio.create_task(server.serve())
         try:
             await asyncio.wait({served, engine_ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -60,13 +38,36 @@ async def serve(engine: Engine, pages: Pages, *, host: str, port: int, ready: Ca
             engine_ended.result()
 
 
+def web_app(app: App, closing: Callable[[], bool] = lambda: False) -> FastAPI:
+    """The web pages and the API over this process; ``closing`` says when streams shall end."""
+    return create_app(
+        WebServices(
+            desk=app.desk,
+            store=app.store,
+            overview=app.overview,
+            workspace=app.workspace,
+            projects=app.projects,
+            policy=app.policy,
+            clock=app.clock,
+            ids=app.ids,
+            version=__version__,
+            secret=app.ids.new().encode(),
+            log_of=app.log_of,
+            redact=redact,
+            changed=app.store.database.changes_elsewhere,
+            hosts=frozenset({app.settings.host}),
+            closing=closing,
+        )
+    )
+
+
 class _Server(uvicorn.Server):
     """Tells when it listens, and where: with port 0 the system chooses one."""
 
-    def __init__(self, pages: Pages, host: str, port: int, ready: Callable[[str], None]) -> None:
+    def __init__(self, app: App, host: str, port: int, ready: Callable[[str], None]) -> None:
         super().__init__(
             uvicorn.Config(
-                pages(lambda: self.should_exit),
+                web_app(app, lambda: self.should_exit),
                 host=host,
                 port=port,
                 log_config=None,
@@ -78,16 +79,25 @@ class _Server(uvicorn.Server):
         )
         self._ready = ready
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order on SIGTERM and SIGINT; the framework's own way would kill us before we have closed."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING:
+            loop.add_signal_handler(number, self._end)
+        try:
+            yield
+        finally:
+            for number in ENDING:
+                loop.remove_signal_handler(number)
+
+    def _end(self) -> None:
+        self.should_exit = True
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, then say so."""
         await super().startup(sockets=sockets)
         listening = [one for server in self.servers for one in server.sockets]
         if listening:
             host, port = listening[0].getsockname()[:2]
-            self._ready(f"http://{host}:{port}")
-
-
-async def _first_of(tasks: list[asyncio.Task[None]]) -> None:
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
+            self._ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")

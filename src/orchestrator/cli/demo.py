@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.output import AsJson, print_json, remark
+from orchestrator.cli.session import run_until_told
 
 if TYPE_CHECKING:
     from orchestrator.cli.demo_screen import Screen
@@ -67,18 +68,16 @@ def demo(
         )
         result = _demonstrate(sandbox, plan, Screen(sys.stderr if json else sys.stdout), json=json)
     finally:
-        if not kept:
+        if kept:
+            remark(f"everything of the demo is kept in {sandbox.root}")
+        else:
             sandbox.remove()
-    if kept:
-        remark(f"everything of the demo is kept in {sandbox.root}")
     if not result.ok:
         raise typer.Exit(1)
 
 
 def _demonstrate(sandbox: "Sandbox", plan: "Plan", screen: "Screen", *, json: bool) -> "Result":
     """Run it and print the result once: before the stay when there is one, else when all is put away."""
-    import asyncio
-
     from orchestrator.demo.driver import Interrupted, demonstrate
     from orchestrator.plumbing.logs import configure_logging
 
@@ -96,9 +95,11 @@ def _demonstrate(sandbox: "Sandbox", plan: "Plan", screen: "Screen", *, json: bo
     # The screen tells what happens; the log only what went wrong.
     configure_logging("error", json=False, stream=sys.stderr)
     try:
-        result = asyncio.run(demonstrate(sandbox, plan, screen, shown=show))
+        result = run_until_told(demonstrate(sandbox, plan, screen, shown=show))
     except Interrupted as error:
         raise KeyboardInterrupt from error
+    if result is None:
+        raise KeyboardInterrupt
     if not shown:
         show(result)
     return result

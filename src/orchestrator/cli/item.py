@@ -147,6 +147,25 @@ def confirm_deploy(item: ItemId, *, by: By = None, json: AsJson = False) -> None
 
 
 @app.command()
+def edit(
+    item: ItemId,
+    *,
+    title: Annotated[str | None, typer.Option("--title", help="The new title.")] = None,
+    description: Annotated[
+        str | None, typer.Option("--description", "-d", metavar="TEXT", help="The new text, or @FILE.")
+    ] = None,
+    by: By = None,
+    json: AsJson = False,
+) -> None:
+    """Change title or description, before work on the item begins."""
+    who = person(by)
+    if title is None and description is None:
+        raise BadInput("say with --title or --description what shall be changed")
+    text = None if description is None else _description(description)
+    _request(lambda app: app.desk.edit_item(item.upper(), title=title, description=text, by=who), json=json)
+
+
+@app.command()
 def retry(item: ItemId, *, by: By = None, json: AsJson = False) -> None:
     """Release the item's hold and try again."""
     who = person(by)

@@ -48,7 +48,8 @@ def add(
             "repo_url": source,
             "base_branch": base,
             "agent_command": _executable(agent_command),
-            "agent_cli": agent_cli,
+            # Naming an executable without a kind means the protocol that any executable can speak.
+            "agent_cli": agent_cli or ("script" if agent_command else None),
         }
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.output import remark, say
-from orchestrator.cli.session import chosen_settings
+from orchestrator.cli.session import chosen_settings, run_until_told
 from orchestrator.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,19 +20,18 @@ def serve(
     log_json: Annotated[bool, typer.Option("--log-json", help="Log as JSON, one line an event.")] = False,
 ) -> None:
     """Run the orchestrator: dashboard, API and worker, until Ctrl-C or SIGTERM."""
-    import asyncio
-
     from orchestrator.plumbing.logs import configure_logging
 
     settings = chosen_settings(host=host, port=port)
     refuse_open_door(settings)
     refuse_taken_port(settings.host, settings.port)
     configure_logging(settings.log_level, json=log_json, stream=sys.stderr)
-    asyncio.run(_serve(settings))
+    run_until_told(_serve(settings))
 
 
 async def _serve(settings: "Settings") -> None:
     from orchestrator.bootstrap import open_app
+    from orchestrator.bootstrap.serving import serve as serve_until_told
 
     def ready(where: str) -> None:
         say(f"orchestrator is ready: {where}")
@@ -41,22 +40,22 @@ async def _serve(settings: "Settings") -> None:
     async with open_app(settings) as app:
         if not await app.projects.all():
             remark("no project is registered yet; add one with 'orch project add PATH --prefix ABC'")
-        await app.serve(settings.host, settings.port, ready=ready)
+        await serve_until_told(app, settings.host, settings.port, ready=ready)
 
 
 def refuse_open_door(settings: "Settings") -> None:
-    """Nobody but this machine gets in without a token.
+    """Nobody but this machine gets in: this version asks nobody for a login.
 
     Raises:
-        BadInput: the address is reachable from elsewhere, and no token is asked for.
+        BadInput: the address is reachable from elsewhere.
     """
     from orchestrator.cli.ports import is_loopback
 
-    if is_loopback(settings.host) or settings.tokens:
+    if is_loopback(settings.host):
         return
     raise BadInput(
-        f"{settings.host} is reachable from other machines and no one would have to log in: set "
-        "ORCH_API_TOKENS, or listen on 127.0.0.1"
+        f"{settings.host} is reachable from other machines and nobody would have to log in: listen on "
+        "127.0.0.1 and put a proxy that asks for a login before it"
     )
 
 

@@ -2,8 +2,8 @@
 
 import getpass
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -65,6 +65,39 @@ def perform(action: Callable[["App"], Awaitable[Result]]) -> Result:
             return await action(app)
 
     return asyncio.run(act())
+
+
+def run_until_told(work: Coroutine[Any, Any, Result]) -> Result | None:
+    """Run ``work`` to its end; SIGTERM ends it in order, as Ctrl-C does, and then there is no result.
+
+    The web server hands the signals that it saw on to whoever handled them before; unhandled, SIGTERM would
+    end this process before anything is put away.
+    """
+    import asyncio
+    import signal
+
+    async def guarded() -> Result | None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        told = False
+
+        def end() -> None:
+            # It is told twice, by the system and by the web server: the putting away must not be cancelled.
+            nonlocal told
+            if not told and task is not None:
+                task.cancel()
+            told = True
+
+        loop.add_signal_handler(signal.SIGTERM, end)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if told:
+                return None
+            raise
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+
+    return asyncio.run(guarded())
 
 
 def person(name: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 WITHOUT_EFFECT: Final = frozenset(
     {
-        *("time_zone", "projects_json", "agent_home_dir", "subprocess_tree_kill_enabled"),
+        *("api_tokens", "time_zone", "projects_json", "agent_home_dir", "subprocess_tree_kill_enabled"),
         *("plane_base_url", "plane_workspace", "plane_api_token", "plane_webhook_secret"),
         *("plane_test_write_enabled", "plane_test_sandbox_projects"),
         *("gitea_base_url", "gitea_token", "gitea_webhook_secret"),

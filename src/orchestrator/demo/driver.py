@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import httpx
 
 from orchestrator.bootstrap import App, open_app
+from orchestrator.bootstrap.serving import serve
 from orchestrator.config.projects import make_project
 from orchestrator.config.settings import Settings
 from orchestrator.demo.results import (
@@ -24,6 +25,7 @@ from orchestrator.demo.results import (
     problem_of,
     rows,
     steps_of,
+    waits,
 )
 from orchestrator.demo.sandbox import PREFIX, PROJECT, Sandbox
 from orchestrator.engine.item_view import item_view
@@ -147,7 +149,7 @@ async def _served(app: App) -> AsyncIterator[tuple["asyncio.Task[None]", str]]:
     def ready(where: str) -> None:
         address.set_result(where)
 
-    server = asyncio.create_task(app.serve(app.settings.host, app.settings.port, ready=ready))
+    server = asyncio.create_task(serve(app, app.settings.host, app.settings.port, ready=ready))
     try:
         first: set[asyncio.Future[Any]] = {server, address}
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
@@ -192,7 +194,9 @@ class _Drive:
         seconds = round(self._app.clock.monotonic() - began, 1)
         problem = problem_of(view, steps, revision)
         if seconds >= self._plan.deadline.total_seconds():
-            problem = f"not at its end after {self._plan.deadline.total_seconds():g} s; {problem}"
+            problem = (
+                f"not at its end after {self._plan.deadline.total_seconds():g} s; {problem}{waits(view)}"
+            )
         hold = view["hold"]
         return Result(
             work_item=item,

@@ -149,6 +149,18 @@ def problem_of(view: Mapping[str, object], steps: Sequence[Step], revision: str 
     return ""
 
 
+def waits(view: Mapping[str, object]) -> str:
+    """What an item that is not at its end was waiting for, for whoever has to find out why."""
+    explanation = view["explanation"]
+    why = str(explanation["why"]) if isinstance(explanation, dict) else ""
+    active = [
+        f"job {job['id']} ({job['kind']} {job['agent']}) {job['status']} {job['error']}".rstrip()
+        for job in rows(view["jobs"])
+        if job["is_active"]
+    ]
+    return f": {'; '.join([why, *active])}"
+
+
 def rows(value: object) -> list[Json]:
     """A list of objects of a JSON answer."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -17,6 +17,7 @@ from orchestrator.pipeline.commands import (
 )
 from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.items import WorkItem
+from orchestrator.pipeline.stages import Stage
 from orchestrator.ports.clock import Ids
 from orchestrator.ports.projects import ProjectRegistry
 from orchestrator.ports.store import Store, Transaction
@@ -62,6 +63,8 @@ class Desk:
     ) -> Accepted:
         """File an item on the board and start it; a title that breaks QG-0 starts it as blocked."""
         registered = await self._known_project(project)
+        for number in blocked_by:
+            await self.item(number)
         await self._projects.refresh(registered)
         try:
             ticket = await self._filing.file(
@@ -70,6 +73,33 @@ class Desk:
         except Rejected as error:
             raise BadInput(str(error)) from error
         return await self.start(ticket, source=by)
+
+    async def edit_item(
+        self, item_id: str, *, title: str | None = None, description: str | None = None, by: str
+    ) -> Accepted:
+        """Change what is asked for, before work on it has begun; later the documents say it."""
+        item = await self.item(item_id)
+        if item.stage is not Stage.CREATED:
+            raise BadInput(f"{item.id} is in {item.stage}; its title can be changed before work begins only")
+        try:
+            ticket = await self._filing.edit(
+                item.tracker_ref,
+                title=title or item.title,
+                description=description or item.description,
+                by=by,
+            )
+        except Rejected as error:
+            raise BadInput(str(error)) from error
+        await self._store.transact(
+            lambda tx: tx.items.note_ticket(
+                item.task_id,
+                title=ticket.title,
+                description=ticket.description,
+                labels=ticket.labels,
+                track=item.track,
+            )
+        )
+        return Accepted(await self.item(item_id), "changed")
 
     async def start(self, ticket: Ticket, *, source: str) -> Accepted:
         """Start the work item of a ticket; started already changes nothing."""

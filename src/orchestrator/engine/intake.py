@@ -210,7 +210,9 @@ def _retry(tx: Transaction, command: RetryItem, source: str, now: datetime) -> A
         raise BadInput(f"{item.id} is not on hold; 'orch item explain {item.id}' says what it waits for")
     problem = title_problem(item.title)
     if problem is not None:
-        raise BadInput(f"{item.id} cannot start: {problem}; change the title in the tracker first")
+        raise BadInput(
+            f"{item.id} cannot start: {problem}; change the title first (orch item edit {item.id} --title …)"
+        )
     tx.jobs.cancel(item.task_id, _ACTIVE_KINDS)
     to = item.stage
     if hold.failure is FailureClass.CODE and item.stage not in (Stage.CREATED, Stage.ANALYSIS):

@@ -2,7 +2,6 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
 from hashlib import new as new_hash
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -60,11 +59,13 @@ class Commits:
 
     async def contains(self, mirror: Path, ancestor: Commit, commit: Commit) -> bool:
         """Whether ``ancestor`` is ``commit`` or one of its ancestors."""
+        if ancestor == commit:
+            return True
         known = self._ancestry.get(mirror, ancestor, commit)
         if known is not None:
             return known
         answer = await trees.is_ancestor(self._git, mirror, ancestor, commit)
-        return self._ancestry.put(answer, mirror, ancestor, commit)
+        return self._ancestry.put(answer, mirror, ancestor, commit) if _FULL_ID.match(commit) else answer
 
     async def tree_of(self, mirror: Path, commit: Commit) -> str:
         """Object id of the tree of ``commit``."""

@@ -1,5 +1,6 @@
 """The workspace on bare mirrors: one detached worktree for each work item, pushed with leases."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -135,7 +136,14 @@ class MirrorWorkspace:
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
         by = plumbing.Author(author.name, author.email)
         head = await self._work.commit(directory, text, by=by, since=started_at)
-        await self._publish(mirror, branch, head, started_at=started_at, epoch=epoch)
+        # Whoever saves asks for the code id next: it is found out while the forge takes the work.
+        published, _ = await asyncio.gather(
+            self._publish(mirror, branch, head, started_at=started_at, epoch=epoch),
+            self.code_id(branch, head),
+            return_exceptions=True,
+        )
+        if isinstance(published, BaseException):
+            raise published
         await mirror.note(branch.name, head)
         return head
 

@@ -90,6 +90,9 @@ async def _doubt(question: Question, tools: GateTools, path: str, blob: Blob | N
         return f"is not what {work.producer} left at {work.delivered[:12]}"
     if work.producer in DETERMINISTIC:
         return None
+    before = await tools.workspace.read(question.item.project, work.ordered_at, path)
+    if before is None or before.id != left.id:
+        return None
     if path not in await tools.workspace.changed(question.item.project, work.ordered_at, work.delivered):
         return f"was not written by this visit's work of {work.producer}"
     return None

@@ -112,3 +112,7 @@ class Filing(Protocol):
     ) -> Ticket:
         """File an item under the project's next number; ``Rejected`` for an unknown project or no title."""
         ...
+
+    async def edit(self, ref: str, *, title: str, description: str, by: str) -> Ticket:
+        """A person changes what an item asks for; ``Rejected`` for an unknown item or no title."""
+        ...

@@ -5,13 +5,15 @@ import inspect
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
+from orchestrator.errors import Unavailable
 from orchestrator.ports.clock import Clock
-from orchestrator.store.engines import READ, connect, translated
+from orchestrator.store.engines import READ, connect, translated, unsynchronised
 from orchestrator.store.owners import Owner
 from orchestrator.store.unit import Unit
 
@@ -88,20 +90,24 @@ class Database:
             self._connection.close()
         self.engine.dispose()
 
-    async def perform(self, work: Callable[[Unit], Result], *, read: bool = False) -> Result:
+    async def perform(
+        self, work: Callable[[Unit], Result], *, read: bool = False, durable: bool = True
+    ) -> Result:
         """Run ``work`` in one transaction: all of it is stored, or (when it raises) nothing.
 
-        ``read`` promises that it writes nothing; it then waits for no writer.
+        ``read`` promises that it writes nothing; it then waits for no writer. Without ``durable`` a power cut
+        may undo it, together with whatever came after it: right for what ends with this process anyway, such
+        as its claims and leases, and for what is done again when its end was not noted.
 
         Raises:
             Conflict, Malformed, Unavailable: as `translated`.
             RuntimeError: a transaction is under way in this thread, or ``work`` wants to be awaited.
         """
         if self._inline or self._turn.taken:
-            return self.run(work, read=read)
-        return await asyncio.to_thread(self.run, work, read=read)
+            return self.run(work, read=read, durable=durable)
+        return await asyncio.to_thread(self.run, work, read=read, durable=durable)
 
-    def run(self, work: Callable[[Unit], Result], *, read: bool = False) -> Result:
+    def run(self, work: Callable[[Unit], Result], *, read: bool = False, durable: bool = True) -> Result:
         """The same, in this thread."""
         if self._turn.taken:
             raise RuntimeError("a transaction is under way: do the second thing in it, or after it")
@@ -110,7 +116,7 @@ class Database:
             if self._connection is None:
                 with translated(), self.engine.connect() as connection:
                     return self._in(connection, work, read=read)
-            with self._lock:
+            with self._lock, nullcontext() if durable else unsynchronised(self._connection):
                 return self._in(self._connection, work, read=read)
         finally:
             self._turn.taken = False
@@ -122,9 +128,12 @@ class Database:
         if self._turn.taken:
             raise RuntimeError("a transaction is under way: what others changed shows after it")
         # Straight to the driver: it is asked several times a second, for as long as the process lives.
-        with self._lock, translated():
-            driver = cast("sqlite3.Connection", self._connection.connection.driver_connection)
-            return int(driver.execute("PRAGMA data_version").fetchone()[0])
+        driver = cast("sqlite3.Connection", self._connection.connection.driver_connection)
+        with self._lock:
+            try:
+                return int(driver.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise Unavailable(f"the database does not answer: {error}") from error
 
     def _in(self, connection: Connection, work: Callable[[Unit], Result], *, read: bool) -> Result:
         unit = Unit(connection, self.clock.now, self.owner)

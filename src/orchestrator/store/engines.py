@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, InterfaceError, OperationalError
@@ -16,6 +16,7 @@ BUSY_TIMEOUT_S: Final = 5.0
 
 _BROKEN_FILE: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 _OWN_FAULT: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
+_SYNCHRONOUS_FULL: Final = 2
 READ: Final = "read"
 """Execution option of a connection whose next transaction writes nothing."""
 
@@ -73,6 +74,20 @@ def _begin(connection: Connection) -> None:
     options = connection.get_execution_options()
     if options.get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql("BEGIN" if options.get(READ) else "BEGIN IMMEDIATE")
+
+
+@contextmanager
+def unsynchronised(connection: Connection) -> Iterator[None]:
+    """Do not wait for the disk at the commits of SQLite in the block; the first one after it does for all."""
+    driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+    if driver.execute("PRAGMA synchronous").fetchone()[0] != _SYNCHRONOUS_FULL:
+        yield
+        return
+    driver.execute("PRAGMA synchronous = NORMAL")
+    try:
+        yield
+    finally:
+        driver.execute("PRAGMA synchronous = FULL")
 
 
 @contextmanager

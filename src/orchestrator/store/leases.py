@@ -73,13 +73,15 @@ class SqlLeases:
     @asynccontextmanager
     async def _held(self, task_id: TaskId, stage: Stage, epoch: Epoch, owner: str) -> AsyncIterator[Lease]:
         fence = await self._database.perform(
-            lambda unit: self._acquire(unit, task_id, stage=stage, epoch=epoch, owner=owner)
+            lambda unit: self._acquire(unit, task_id, stage=stage, epoch=epoch, owner=owner), durable=False
         )
         try:
             yield Lease(task_id, stage, epoch, fence, owner)
         finally:
             mine = (transition_lease.c.task_id == task_id, transition_lease.c.fence == fence)
-            await self._database.perform(lambda unit: unit.write(transition_lease.delete().where(*mine)))
+            await self._database.perform(
+                lambda unit: unit.write(transition_lease.delete().where(*mine)), durable=False
+            )
 
     def _acquire(self, unit: Unit, task_id: TaskId, *, stage: Stage, epoch: Epoch, owner: str) -> int:
         """Clean a stale row, then insert or do nothing: the number of rows decides (ORCH-114)."""

@@ -62,7 +62,7 @@ class SqlQueue:
         rung, elsewhere = present.bell.rung, self._database.changes_elsewhere()
         if self._is_known_to_be_empty(wanted, rung, elsewhere):
             return None
-        job, due = await self._database.perform(lambda unit: _claim(unit, wanted))
+        job, due = await self._database.perform(lambda unit: _claim(unit, wanted), durable=False)
         if job is None and self._database.sees_all_changes:
             self._nothing[wanted] = _Nothing(rung, elsewhere, due)
         return job
@@ -105,7 +105,8 @@ class SqlQueue:
         Raises:
             Conflict: as `retry`.
         """
-        await self._end(job, status=JobStatus.DONE, result=dict(result))
+        # A handler whose end was not noted is asked again, after a power cut as after a crash.
+        await self._end(job, durable=False, status=JobStatus.DONE, result=dict(result))
 
     async def requeue_dead(self) -> int:
         """Queue again the running jobs of processes that are gone; how many (inventory §6.4)."""
@@ -137,14 +138,14 @@ class SqlQueue:
             _ROUND.set(present)
         return present
 
-    async def _end(self, job: Job, **values: object) -> None:
+    async def _end(self, job: Job, *, durable: bool = True, **values: object) -> None:
         def end(unit: Unit) -> int:
             mine = jobs.update().where(*held_by(unit.owner, job))
             return unit.write(mine.values(finished_at=unit.now(), **values))
 
-        await self._change(job, end)
+        await self._change(job, end, durable=durable)
 
-    async def _change(self, job: Job, change: Callable[[Unit], int]) -> None:
+    async def _change(self, job: Job, change: Callable[[Unit], int], *, durable: bool = True) -> None:
         def guarded(unit: Unit) -> None:
             if change(unit):
                 return
@@ -152,7 +153,7 @@ class SqlQueue:
             if status != JobStatus.CANCELLED:
                 raise Conflict(f"job {job.id} is not running for this process any more")
 
-        await self._database.perform(guarded)
+        await self._database.perform(guarded, durable=durable)
 
     def _requeue(self, unit: Unit) -> int:
         running = select(jobs.c.id, jobs.c.pid, jobs.c.owner_boot).where(jobs.c.status == JobStatus.RUNNING)

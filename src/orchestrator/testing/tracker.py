@@ -47,6 +47,13 @@ class MemoryTracker:
 
     # The port ``Filing``.
 
+    async def edit(self, ref: str, *, title: str, description: str, by: str) -> Ticket:
+        """A person changes what the item asks for."""
+        self._answer()
+        if not title.strip():
+            raise Rejected("an item needs a title")
+        return self._change(replace(self._find(ref), title=title.strip(), description=description))
+
     async def file(
         self,
         project: str,

@@ -12,7 +12,6 @@ PACKAGE = Path(orchestrator.__file__).parent
 # Read through a property of the settings that gathers them.
 THROUGH_PROPERTIES = {
     "database_url": "effective_database_url",
-    "api_tokens": "tokens",
     "notify_urls": "notify_targets",
 }
 # Settings with one name for each role, and the code that reads the right one.

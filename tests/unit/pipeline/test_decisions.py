@@ -170,12 +170,15 @@ def test_nothing_opens_while_a_person_holds_the_item(stage):
 @pytest.mark.parametrize("stage", WORKING)
 def test_nothing_opens_for_an_item_whose_code_is_not_known(stage):
     nameless = cast(CodeId, None)
-    works = (*WORKS, Work(JobId(1), WorkState.DONE, "agent"))
+    works = (DONE_HERE, Work(JobId(1), WorkState.DONE, "agent"))
     verdicts_of_no_code = dict.fromkeys(EXIT_GATES[stage], Passed(nameless, HEAD, SEEN))
     for verdicts, work in product((*combinations(stage), verdicts_of_no_code), works):
         facts = case(stage, work=work, verdicts=verdicts)
-        decision = decide(replace(facts, item=replace(facts.item, code=None)))
+        facts = replace(facts, item=replace(facts.item, code=None))
+        decision = decide(facts)
         assert isinstance(decision, KINDS)
+        assert not is_work_current(facts)
+        assert open_questions(facts) == EXIT_GATES[stage]
         assert not opened(decision, stage), (work, verdicts)
 
 

@@ -139,3 +139,13 @@ async def test_a_state_that_nobody_knows_is_malformed(board, tmp_path):
 async def test_instants_are_in_utc(board):
     ref = (await board.file("shop", "a", author="ada")).ref
     assert (await board.ticket(ref)).updated_at.utcoffset() == timedelta(0)
+
+
+async def test_a_person_may_change_what_an_item_asks_for(board):
+    ref = (await board.file("shop", "Count", "text", author="ada")).ref
+    ticket = await board.edit(ref, title="Count visits", description="of all pages", by="bob")
+    assert (ticket.title, ticket.description) == ("Count visits", "of all pages")
+    edits = [(change.kind, change.who) for change in await board.changes("shop")][1:]
+    assert edits == [(ChangeKind.TITLE, "bob"), (ChangeKind.DESCRIPTION, "bob")]
+    with pytest.raises(Rejected):
+        await board.edit(ref, title=" ", description="", by="bob")

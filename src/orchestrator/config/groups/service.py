@@ -33,7 +33,7 @@ class Service(BaseModel):
     host: str = Field(
         "127.0.0.1",
         min_length=1,
-        description="Address to listen on. Anything but loopback is refused without API tokens.",
+        description="Address to listen on. Anything but loopback is refused: nobody has to log in yet.",
     )
     port: Port = Field(8500, description="Port of the service.")
     staging_port: Port = Field(8501, description="Port of the staging instance; never the same as `port`.")

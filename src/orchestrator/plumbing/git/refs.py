@@ -68,6 +68,18 @@ def loose_ref(repo: Path, ref: str) -> str | None:
     return said if _OBJECT_ID.match(said) else None
 
 
+def may_have_refs_below(repo: Path, prefix: str) -> bool:
+    """Whether the repository may have refs below the path `prefix`; False is certain, and took no process."""
+    if (repo / prefix).exists() or (repo / "reftable").exists():
+        return True
+    try:
+        return f" {prefix}/" in (repo / "packed-refs").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
 async def refs_below(git: Git, repo: Path, prefix: str) -> dict[str, str]:
     """The object ids of all refs whose full name begins with the path `prefix` (`refs/heads`)."""
     _check_ref(prefix)

@@ -86,7 +86,11 @@ async def survey(
     asked = zip(files, found[len(names) :], strict=True)
     return Survey(
         _code_id(root, docs, items, work_item_id),
-        {path: one and one.content for path, one in asked if one is None or one.kind == "blob"},
+        {
+            path: None if one is None else one.content
+            for path, one in asked
+            if one is None or one.kind == "blob"
+        },
     )
 
 

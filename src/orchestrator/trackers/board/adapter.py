@@ -103,6 +103,18 @@ class BoardTracker:
         """A person puts the item into another state."""
         self._set(ref, ChangeKind.STATE, state.value, by)
 
+    async def edit(self, ref: str, *, title: str, description: str, by: str) -> Ticket:
+        """A person changes what the item asks for.
+
+        Raises:
+            Rejected: there is no such item, or the title is empty.
+        """
+        if not title.strip():
+            raise Rejected("an item needs a title")
+        self._set(ref, ChangeKind.TITLE, title.strip(), by)
+        self._set(ref, ChangeKind.DESCRIPTION, description, by)
+        return await self.ticket(ref)
+
     async def comment(self, ref: str, author: str, text: str) -> Comment:
         """A person writes a comment; the item counts as changed."""
         now = self._clock.now()
@@ -182,6 +194,8 @@ class BoardTracker:
             ChangeKind.STATE: board_items.c.state,
             ChangeKind.LABELS: board_items.c.labels,
             ChangeKind.BLOCKED_BY: board_items.c.blocked_by,
+            ChangeKind.TITLE: board_items.c.title,
+            ChangeKind.DESCRIPTION: board_items.c.description,
         }[kind]
         with self._database.transaction() as connection:
             old = _row(connection, ref)._mapping[column]

@@ -22,6 +22,8 @@ class ChangeKind(StrEnum):
     LABELS = "labels"
     BLOCKED_BY = "blocked-by"
     COMMENT = "comment"
+    TITLE = "title"
+    DESCRIPTION = "description"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,106 @@
+"""From an accepted event to the first instruction of the agent that it starts, the worktree included."""
+
+import asyncio
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from figures import Figure, Part, median, p99
+from ground import git, installation, make_repository, settings_below
+from road import working
+from spawn_latency import bare, stamp_command
+
+from orchestrator.bootstrap import App
+from orchestrator.pipeline.items import WorkItem
+from orchestrator.ports.queue import JobKind, JobStatus
+from orchestrator.ports.tracker import Ticket
+
+MEDIAN, P99 = 60.0, 150.0
+FILED_EVERY = 10
+DEADLINE = timedelta(seconds=20)
+LOOK = 0.05
+TITLE = "Answer the question of everything"
+
+
+async def measure(root: Path, events: int) -> Part:
+    """One fresh item after the other, each started by an event; beside it what the system charges."""
+    upstream = make_repository(root / "upstream")
+    stamp = stamp_command(root)
+    settings = settings_below(root / "home", agent_command=stamp[0])
+    started: list[float] = []
+    filed: list[float] = []
+    added: list[float] = []
+    spawned: list[float] = []
+    async with installation(settings, {"start": upstream}) as app, working(app):
+        for number in range(-3, events):
+            told = await _start(app, await _ticket(app))
+            if number >= 0:
+                started.append(told)
+                added.append(await asyncio.to_thread(_worktree_add, app, root / f"bare-{number}"))
+                spawned.append(await asyncio.to_thread(bare, stamp))
+            if number >= 0 and number % FILED_EVERY == 0:
+                filed.append(await _file(app))
+    return _part(started, filed, added=added, spawned=spawned)
+
+
+def _part(started: list[float], filed: list[float], *, added: list[float], spawned: list[float]) -> Part:
+    part = Part("Event → first instruction of the started agent, worktree included")
+    part.notes.append(f"{len(started)} fresh items; the agent's first act is to write the monotonic time")
+    bottom = median(added) + median(spawned)
+    rest = f"{median(started) - bottom:.0f} ms are ours beside worktree add and spawn ({bottom:.0f} ms)"
+    part.add(Figure("event accepted → first instruction, median", median(started), "ms", MEDIAN, costs=rest))
+    part.add(Figure("event accepted → first instruction, p99", p99(started), "ms", P99, costs=rest))
+    part.add(Figure("ticket filed with us → first instruction, median", median(filed), "ms"))
+    part.add(Figure("bare git worktree add, median", median(added), "ms"))
+    part.add(Figure("bare spawn of the same agent, median", median(spawned), "ms"))
+    return part
+
+
+async def _ticket(app: App) -> Ticket:
+    """A ticket that stands on the board already, as when a tracker tells of it."""
+    return await app.board.file("start", TITLE, "", author="bench")
+
+
+async def _start(app: App, ticket: Ticket) -> float:
+    began = time.monotonic_ns()
+    accepted = await app.desk.start(ticket, source="bench")
+    return await _first_instruction(app, accepted.item, began)
+
+
+async def _file(app: App) -> float:
+    began = time.monotonic_ns()
+    accepted = await app.desk.file_item("start", TITLE, by="bench")
+    return await _first_instruction(app, accepted.item, began)
+
+
+async def _first_instruction(app: App, item: WorkItem | None, began: int) -> float:
+    """Milliseconds until the agent's stamp; afterwards the item is stopped and what it left is gone."""
+    if item is None:
+        raise RuntimeError("the item was not started")
+    async with asyncio.timeout(DEADLINE.total_seconds()):
+        while not (runs := await app.store.transact(lambda tx: tx.runs.of_item(item.task_id))) or (
+            runs[-1].finished_at is None
+        ):
+            await asyncio.sleep(LOOK)
+        said = Path(runs[-1].log_path).read_text().split()
+        await app.desk.stop(item.id, by="bench")
+        while not await _is_tidy(app, item):
+            await asyncio.sleep(LOOK)
+    return (int(said[0]) - began) / 1e6
+
+
+async def _is_tidy(app: App, item: WorkItem) -> bool:
+    jobs = await app.store.transact(lambda tx: tx.jobs.of_item(item.task_id))
+    ended = all(job.status not in (JobStatus.QUEUED, JobStatus.RUNNING) for job in jobs)
+    return ended and any(job.kind is JobKind.CLEANUP for job in jobs)
+
+
+def _worktree_add(app: App, place: Path) -> float:
+    """The same worktree by hand, from the same mirror."""
+    mirror = app.settings.repos_dir / "start.git"
+    commit = git("rev-parse", "refs/remotes/origin/main", cwd=mirror)
+    began = time.perf_counter()
+    git("worktree", "add", "--quiet", "--detach", str(place), commit, cwd=mirror)
+    took = (time.perf_counter() - began) * 1000
+    git("worktree", "remove", "--force", str(place), cwd=mirror)
+    return took
