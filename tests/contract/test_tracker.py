@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.errors import Rejected
 from orchestrator.ports.tracker import Tracker, TrackerState
+from orchestrator.testing import MemoryTracker
 from orchestrator.trackers.board import BoardTracker
 from tests.unit.trackers.clocks import TickingClock
 
@@ -40,8 +41,22 @@ async def board(tmp_path: Path) -> AsyncIterator[Bench]:
     tracker.close()
 
 
+@asynccontextmanager
+async def memory(tmp_path: Path) -> AsyncIterator[Bench]:
+    tracker = MemoryTracker(TickingClock())
+    tracker.create_project("shop", "SHOP")
+
+    async def file(title: str) -> str:
+        return (await tracker.file("shop", title, "text", author="ada", labels=["Bug"])).ref
+
+    async def comment(ref: str, text: str) -> object:
+        return tracker.comment(ref, "ada", text)
+
+    yield Bench(tracker, "shop", file, comment, "SHOP-404")
+
+
 Row = Callable[[Path], AbstractAsyncContextManager[Bench]]
-ROWS: list[Row] = [board]
+ROWS: list[Row] = [board, memory]
 
 
 @pytest.fixture(params=ROWS, ids=lambda row: row.__name__)

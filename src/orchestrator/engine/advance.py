@@ -13,7 +13,7 @@ from orchestrator.config.contract import Contract
 from orchestrator.engine.cases import branch_of, earlier_verdicts, load_case, with_verdict
 from orchestrator.engine.commitment import Commitment, ensure_unchanged
 from orchestrator.engine.evaluation import Evaluation
-from orchestrator.errors import BadInput, Malformed, Rejected
+from orchestrator.errors import BadInput, Conflict, Malformed, Rejected
 from orchestrator.pipeline.decisions import (
     Advance,
     Decision,
@@ -181,7 +181,7 @@ class Door:
             hold = PutOnHold(f"the merge failed: {error}", FailureClass.ENVIRONMENT)
             return await self._commit(case, hold, trigger=trigger)
         if isinstance(result, Merged):
-            return await self._commit(case, decision, trigger=trigger, merged=result)
+            return await self._commit_merged(case, decision, result, trigger=trigger)
         doubt = Inconclusive(result.reason, timedelta())
         await self._store_verdict(case, GateName.BRANCH_MERGEABLE, doubt)
         if await self._doubted_since(case.item, doubt) > self._policy.patience:
@@ -189,6 +189,16 @@ class Door:
             hold = PutOnHold(reason, FailureClass.ENVIRONMENT, gate=GateName.BRANCH_MERGEABLE)
             return await self._commit(case, hold, trigger=trigger)
         return await self._commit_wait(case.item.task_id, trigger, result.reason)
+
+    async def _commit_merged(
+        self, case: Case, decision: Advance, merged: Merged, *, trigger: str
+    ) -> Decision:
+        """The move with its merge; an item that was stopped in between still shows what was merged."""
+        try:
+            return await self._commit(case, decision, trigger=trigger, merged=merged)
+        except Conflict:
+            await self._store.transact(lambda tx: tx.items.note_merged(case.item.task_id, merged.commit))
+            raise
 
     async def _doubted_since(self, item: WorkItem, doubt: Inconclusive) -> timedelta:
         """For how long the merge has not come about for this reason, whatever the gate said in between."""

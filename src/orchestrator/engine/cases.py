@@ -8,7 +8,7 @@ from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import CodeId, Commit, TaskId, WorkItemId
 from orchestrator.pipeline.items import ApprovalKind, Case, Queueing, Work, WorkItem, WorkState
 from orchestrator.pipeline.stages import Stage
-from orchestrator.pipeline.verdicts import FailureClass, Inconclusive, Passed, Verdict
+from orchestrator.pipeline.verdicts import FailureClass, Inconclusive, Passed, Verdict, WaitsFor
 from orchestrator.ports.queue import Job, JobStatus
 from orchestrator.ports.store import Transaction, VerdictRow
 from orchestrator.ports.workspace import Branch
@@ -111,6 +111,9 @@ def _earlier_in_line(tx: Transaction, item: WorkItem, others: Sequence[WorkItem]
 def _occupies_the_place(tx: Transaction, item: WorkItem) -> bool:
     """Items that wait for a person do not occupy the project's place (product §4, serial gate)."""
     if item.stage is Stage.CREATED or tx.facts.hold(item.task_id) is not None:
+        return False
+    answers = newest(row for row in tx.facts.verdicts(item.task_id, item.epoch) if row.stage is item.stage)
+    if any(isinstance(v, Inconclusive) and v.waits_for is WaitsFor.PERSON for v in answers.values()):
         return False
     work = work_of(tx.jobs.of_visit(item.task_id, item.stage, item.epoch))
     if item.stage is Stage.ANALYSIS:

@@ -7,6 +7,7 @@ import structlog
 
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.intake import Intake
+from orchestrator.engine.orders import tracker
 from orchestrator.engine.outward import shown_key
 from orchestrator.errors import BadInput
 from orchestrator.pipeline.commands import (
@@ -69,6 +70,8 @@ class TrackerPoll:
         if shown == ticket.state:
             return False
         item = await self._store.transact(lambda tx: tx.items.by_ref(ticket.ref))
+        # Known from here on: editing a ticket that still shows this state is not the same gesture again.
+        await self._store.transact(lambda tx: tx.projects.remember(shown_key(ticket.ref), ticket.state))
         try:
             if item is None:
                 return await self._start(ticket)
@@ -79,6 +82,8 @@ class TrackerPoll:
             accepted = await self._intake.accept(command, source=SOURCE, content_key=key)
         except BadInput as error:
             log.info("gesture_ignored", ticket=ticket.number, state=ticket.state, reason=str(error))
+            if item is not None:
+                await self._store.transact(lambda tx: tx.jobs.enqueue(tracker(item)))
             return False
         return accepted.fresh
 

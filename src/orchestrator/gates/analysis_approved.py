@@ -20,7 +20,7 @@ async def check(question: Question, tools: GateTools) -> Verdict:
     evidence = Evidence(source="approval", producer=decision.by, blob=subject, detail=told)
     if decision.granted:
         return passed(question, evidence)
-    if decision.at < question.item.entered_at:
+    if decision.at <= question.item.entered_at:
         return wait_for_a_person(
             f"approval of the analysis by a person; it is unchanged since {decision.by} rejected it"
         )
@@ -34,4 +34,5 @@ def _newest(question: Question, subject: str) -> Approval | None:
         for approval in question.approvals
         if approval.kind is ApprovalKind.ANALYSIS and approval.subject == subject
     ]
-    return max(decisions, key=lambda approval: approval.at, default=None)
+    # Stored oldest first, and sorting keeps that: of two at the same instant the later one counts.
+    return sorted(decisions, key=lambda approval: approval.at)[-1] if decisions else None

@@ -1,13 +1,14 @@
 """The worker: claims jobs, runs their handlers, and is the one place where an exception of a job ends."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import structlog
 
-from orchestrator.errors import Conflict
+from orchestrator.errors import Conflict, Unavailable
 from orchestrator.jobs.retry import Dead, Retry, after_failure
 from orchestrator.ports.queue import WORK_KINDS, Done, Ending, Handler, Job, JobKind, Later, Queue, Settled
 
@@ -92,12 +93,19 @@ class Worker:
         claimed = False
         for kinds, lane in self._lanes.items():
             while lane.has_room() and not self._stopping:
-                job = await self._queue.claim(kinds)
+                job = await self._claim(kinds)
                 if job is None:
                     break
                 claimed = True
                 lane.start(self._attempt(job), self._ended)
         return claimed
+
+    async def _claim(self, kinds: frozenset[JobKind]) -> Job | None:
+        try:
+            return await self._queue.claim(kinds)
+        except Unavailable as error:
+            log.warning("nothing_claimed", reason=str(error))
+            return None
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A slot is free; a task that broke (the queue did not take the job's end) ends the worker."""
@@ -113,14 +121,23 @@ class Worker:
             log.exception("job_failed", job=job.id, kind=job.kind, task=job.task_id, attempts=job.attempts)
             if self._raise_bugs:
                 raise
-            settle = self._after_failure(job, error)
+            settle = partial(self._after_failure, job, error)
         else:
-            settle = self._settle(job, ending)
-        try:
-            await settle
-        except Conflict as error:
-            # Somebody else was given the job, or ended it: what is stored of it stands.
-            log.warning("job_taken_over", job=job.id, kind=job.kind, reason=str(error))
+            settle = partial(self._settle, job, ending)
+        await self._until_stored(job, settle)
+
+    async def _until_stored(self, job: Job, settle: Callable[[], Awaitable[None]]) -> None:
+        """A database that does not answer for a while must not cost what the handler has done."""
+        while True:
+            try:
+                return await settle()
+            except Conflict as error:
+                # Somebody else was given the job, or ended it: what is stored of it stands.
+                log.warning("job_taken_over", job=job.id, kind=job.kind, reason=str(error))
+                return None
+            except Unavailable as error:
+                log.warning("job_not_settled", job=job.id, kind=job.kind, reason=str(error))
+                await self._queue.wait(self._poll)
 
     async def _settle(self, job: Job, ending: Ending) -> None:
         match ending:

@@ -16,6 +16,9 @@ from orchestrator.pipeline.rounds import MAX_DEVELOPER_RETRIES, Round, no_progre
 from orchestrator.pipeline.stages import TERMINAL, Role, Stage, next_stage, role_in
 from orchestrator.pipeline.verdicts import Failed, FailureClass, Inconclusive, Passed, WaitsFor
 
+ASK_AGAIN: Final = timedelta(seconds=5)
+"""Before a gate is asked again that was asked and gave no answer for this code."""
+
 WHO_CAN_RETRY: Final = "an operator (orch item retry, or stop)"
 
 
@@ -169,7 +172,7 @@ def _gates(case: Case, policy: Policy) -> Decision:
             case Inconclusive() as unknown:
                 return _after_doubt(case, policy, gate, unknown)
             case _:
-                return Wait(f"{gate} has not answered for this code", Waiter.TIME, timedelta(), gate=gate)
+                return Wait(f"{gate} has not answered for this code", Waiter.TIME, ASK_AGAIN, gate=gate)
     following = next_stage(case.item.stage, case.item.track)
     if following is None:
         return PutOnHold(f"nothing follows stage {case.item.stage}", FailureClass.BUG)

@@ -202,12 +202,12 @@ def test_open_questions_are_those_without_a_conclusive_answer_for_the_present_co
         )
 
 
-def test_a_gate_that_has_not_answered_for_this_code_is_asked_at_once():
+def test_a_gate_that_has_not_answered_for_this_code_is_asked_again_after_a_pause():
     stale = (Passed(ELSEWHERE, HEAD, SEEN), Failed(ELSEWHERE, HEAD, "it was wrong"))
     for verdicts in ({}, *({GateName.CI_GREEN: answer} for answer in stale)):
         decision = decide(case(Stage.DEVELOPMENT, verdicts=verdicts))
         assert isinstance(decision, Wait)
-        assert (decision.waiter, decision.retry_after) == (Waiter.TIME, timedelta())
+        assert (decision.waiter, decision.retry_after) == (Waiter.TIME, timedelta(seconds=5))
 
 
 @pytest.mark.parametrize("stage", TERMINAL)

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.forges.local.ci import Ci, ContractFor, Head, OnEvent, Outside, Variables
-from orchestrator.forges.local.database import Database
 from orchestrator.forges.local.hosting import Hosting, Project, Published
 from orchestrator.forges.local.merging import Merge, Merging, Method
 from orchestrator.forges.local.pulls import Pulls
 from orchestrator.forges.local.statuses import Statuses
+from orchestrator.forges.local.tables import SCHEMA
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.processes import Processes
+from orchestrator.plumbing.sqlite import SqliteFile
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.forge import Checks, PullRequest, PullState
 
@@ -42,7 +43,7 @@ class LocalForge:
             BadInput: its file was written by a newer version, or is no database.
         """
         self._git = git
-        self._database = Database(f"sqlite:///{root / 'forge.db'}")
+        self._database = SqliteFile(f"sqlite:///{root / 'forge.db'}", SCHEMA)
         self._hosting = Hosting(root, self._database, git, clock)
         self._pulls = Pulls(self._database, clock)
         self._statuses = Statuses(self._database, clock)

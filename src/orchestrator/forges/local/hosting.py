@@ -9,13 +9,13 @@ from typing import Final
 from sqlalchemy import insert, select
 
 from orchestrator.errors import AdapterError, BadInput, Conflict, Rejected
-from orchestrator.forges.local.database import Database
 from orchestrator.forges.local.tables import forge_projects
 from orchestrator.forges.sources import inspect, is_working_repository, local_path
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.git.refs import clone_bare, fetch, loose_ref, push, update_ref
 from orchestrator.plumbing.git.trees import head_of, is_ancestor
+from orchestrator.plumbing.sqlite import SqliteFile
 from orchestrator.ports.clock import Clock
 
 # Forced pushes to other branches stay allowed, because rebasing a branch needs them: hence this hook and not
@@ -54,7 +54,7 @@ class Published:
 class Hosting:
     """Bare repositories ``<root>/<project>.git``."""
 
-    def __init__(self, root: Path, database: Database, git: Git, clock: Clock) -> None:
+    def __init__(self, root: Path, database: SqliteFile, git: Git, clock: Clock) -> None:
         self._root = root
         self._database = database
         self._git = git

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from orchestrator.errors import Rejected
-from orchestrator.forges.local.database import Database
 from orchestrator.forges.local.tables import forge_approvals, forge_pulls
 from orchestrator.pipeline.ids import Commit
+from orchestrator.plumbing.sqlite import SqliteFile
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.forge import PullRequest, PullState
 
@@ -17,7 +17,7 @@ from orchestrator.ports.forge import PullRequest, PullState
 class Pulls:
     """Pull requests of all hosted projects, numbered within their project."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqliteFile, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.dialects.sqlite import insert
 
-from orchestrator.forges.local.database import Database
 from orchestrator.forges.local.tables import forge_statuses
 from orchestrator.pipeline.ids import Commit
+from orchestrator.plumbing.sqlite import SqliteFile
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.forge import CheckState
 
@@ -38,7 +38,7 @@ class Status:
 class Statuses:
     """One status for each commit of each hosted project."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqliteFile, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

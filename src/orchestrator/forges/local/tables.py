@@ -1,11 +1,9 @@
 """The local forge's tables: what git itself does not keep about hosted projects."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from sqlalchemy import (
     Column,
-    Dialect,
     ForeignKey,
     Index,
     Integer,
@@ -13,28 +11,11 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     text,
 )
 
-SCHEMA_VERSION: Final = 1
-
-
-class Instant(TypeDecorator[datetime]):
-    """An aware datetime as ISO text in UTC with microseconds, so that text order is time order."""
-
-    impl = String(32)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
-        """The text of an instant."""
-        return None if value is None else value.astimezone(UTC).isoformat(timespec="microseconds")
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
-        """The instant of a text."""
-        return None if value is None else datetime.fromisoformat(value)
-
+from orchestrator.plumbing.sqlite import Instant, Schema
 
 metadata = MetaData()
 
@@ -88,3 +69,6 @@ forge_statuses = Table(
     Column("log_tail", Text, nullable=False, server_default=""),
     Column("changed_at", Instant, nullable=False),
 )
+
+SCHEMA: Final = Schema("forge", 1, metadata)
+"""What the file holds; the version grows with each change of it."""

@@ -7,11 +7,17 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from orchestrator.errors import Malformed, Rejected
+from orchestrator.plumbing.sqlite import SqliteFile
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.tracker import Comment, Ticket, TrackerState
 from orchestrator.trackers.board.changes import Change, ChangeKind, Edit, Worth, find, record
-from orchestrator.trackers.board.database import Database
-from orchestrator.trackers.board.tables import board_changes, board_comments, board_items, board_projects
+from orchestrator.trackers.board.tables import (
+    SCHEMA,
+    board_changes,
+    board_comments,
+    board_items,
+    board_projects,
+)
 
 
 class BoardTracker:
@@ -27,7 +33,7 @@ class BoardTracker:
         Raises:
             BadInput: the file was written by a newer version, or is no database.
         """
-        self._database = Database(url)
+        self._database = SqliteFile(url, SCHEMA)
         self._clock = clock
         self.actor = actor
 

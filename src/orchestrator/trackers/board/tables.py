@@ -1,12 +1,10 @@
 """The board's tables: a neighbour with a database of its own, not a part of the store."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from sqlalchemy import (
     JSON,
     Column,
-    Dialect,
     ForeignKey,
     Index,
     Integer,
@@ -14,27 +12,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    TypeDecorator,
     text,
 )
 
-SCHEMA_VERSION: Final = 1
-
-
-class Instant(TypeDecorator[datetime]):
-    """An aware datetime as ISO text in UTC with microseconds, so that text order is time order."""
-
-    impl = String(32)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
-        """The text of an instant."""
-        return None if value is None else value.astimezone(UTC).isoformat(timespec="microseconds")
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
-        """The instant of a text."""
-        return None if value is None else datetime.fromisoformat(value)
-
+from orchestrator.plumbing.sqlite import Instant, Schema
 
 metadata = MetaData()
 
@@ -91,3 +72,6 @@ board_changes = Table(
     Index("board_changes_by_item", "ref", "id"),
     sqlite_autoincrement=True,
 )
+
+SCHEMA: Final = Schema("board", 1, metadata)
+"""What the file holds; the version grows with each change of it."""
