@@ -69,9 +69,8 @@ class Screen:
             table.add_row(step.stage, step.producer, step.verdict, seconds)
         self._console.print()
         self._console.print(table)
-        self._line(
-            f"{result.work_item} took {result.seconds} s and {result.rounds} rounds back to development"
-        )
+        rounds = "1 round" if result.rounds == 1 else f"{result.rounds} rounds"
+        self._line(f"{result.work_item} took {result.seconds} s and {rounds} back to development")
         self._line(f"merged commit        {result.merged_commit or 'none'}")
         self._line(f"production runs      {result.production_revision or 'nothing'}")
         self._line(f"dashboard            {result.dashboard}")
