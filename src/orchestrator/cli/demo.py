@@ -10,6 +10,7 @@ import typer
 
 from orchestrator.cli.output import AsJson, print_json, remark
 from orchestrator.cli.session import run_until_told
+from orchestrator.errors import BadInput
 
 if TYPE_CHECKING:
     from orchestrator.cli.demo_screen import Screen
@@ -60,12 +61,12 @@ def demo(
     from orchestrator.demo.sandbox import Sandbox
 
     _refuse_taken(port)
+    if agent is not Agent.SCRIPT:
+        raise BadInput(f"this version does not drive the agent CLI {agent}; leave --agent out")
     sandbox = Sandbox.made(home)
     kept = keep or hold or home is not None
     try:
-        plan = Plan(
-            _settings(sandbox, agent, port), fail=fail or "", deadline=_deadline(deadline, agent), stay=hold
-        )
+        plan = Plan(_settings(sandbox, port), fail=fail or "", deadline=_deadline(deadline), stay=hold)
         result = _demonstrate(sandbox, plan, Screen(sys.stderr if json else sys.stdout), json=json)
     finally:
         if kept:
@@ -105,8 +106,8 @@ def _demonstrate(sandbox: "Sandbox", plan: "Plan", screen: "Screen", *, json: bo
     return result
 
 
-def _settings(sandbox: "Sandbox", agent: Agent, port: int | None) -> "Settings":
-    """Settings of the demo alone; only a real agent is found by the person's own."""
+def _settings(sandbox: "Sandbox", port: int | None) -> "Settings":
+    """Settings of the demo alone: nothing of the person's own installation is read."""
     from orchestrator.config.settings import Settings
     from orchestrator.plumbing.sockets import free_ports
 
@@ -117,22 +118,13 @@ def _settings(sandbox: "Sandbox", agent: Agent, port: int | None) -> "Settings":
         "staging_port": staging,
         "poll_interval": 0.2,
     }
-    if agent is Agent.SCRIPT:
-        return Settings.model_validate({**values, "agent_cli": "script", "agent_command": str(sandbox.agent)})
-    from orchestrator.cli.session import chosen_settings
-
-    person = chosen_settings()
-    agents = {name: value for name, value in person.model_dump().items() if name.startswith("agent_")}
-    return Settings.model_validate({**agents, **values, "agent_cli": "claude"})
+    return Settings.model_validate({**values, "agent_cli": "script", "agent_command": str(sandbox.agent)})
 
 
-def _deadline(seconds: int | None, agent: Agent) -> timedelta:
+def _deadline(seconds: int | None) -> timedelta:
     from orchestrator.demo.driver import DEADLINE
 
-    if seconds is not None:
-        return timedelta(seconds=seconds)
-    # A model thinks longer than a script.
-    return DEADLINE if agent is Agent.SCRIPT else timedelta(hours=1)
+    return DEADLINE if seconds is None else timedelta(seconds=seconds)
 
 
 def _refuse_taken(port: int | None) -> None:

@@ -29,6 +29,8 @@ MINIMUM_GIT: Final = (2, 38)
 
 CLOCK_TOLERANCE: Final = timedelta(minutes=2)
 MEGABYTE: Final = 1_000_000
+DRIVEN_CLI: Final = "script"
+"""The kind of agent CLI that this version can start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,6 @@ async def examine(settings: Settings) -> list[Check]:
         _home(settings.home),
         _disk(settings),
         _clock(),
-        _agent("agent", settings.agent_cli, settings.agent_command),
         _access(settings),
         _port("ORCH_PORT", settings.host, settings.port),
         _port("ORCH_STAGING_PORT", settings.host, settings.staging_port),
@@ -57,6 +58,8 @@ async def examine(settings: Settings) -> list[Check]:
     ]
     if checks[-1].ok and _exists(settings):
         checks.extend([check async for check in _projects(settings)])
+    else:
+        checks.append(_agent("agent", settings.agent_cli, settings.agent_command))
     return checks
 
 
@@ -113,25 +116,26 @@ def _after(name: str, now: datetime, earlier: datetime, event: str) -> Check:
 
 
 def _agent(name: str, kind: str, command: str) -> Check:
-    wanted = command or ("" if kind == "script" else kind)
-    mend = (
-        "set ORCH_AGENT_COMMAND to the executable of your agent"
-        if kind == "script"
-        else f"install the {kind} CLI and put it on PATH, or set ORCH_AGENT_COMMAND to its path"
-    )
-    if not wanted:
+    if kind != DRIVEN_CLI:
+        mend = (
+            f"set ORCH_AGENT_CLI={DRIVEN_CLI} and ORCH_AGENT_COMMAND, or give each project its own "
+            "executable with 'orch project add --agent-command'"
+        )
+        return Check(name, False, f"this version does not drive the agent CLI {kind}", mend)
+    mend = "set ORCH_AGENT_COMMAND to the executable of your agent"
+    if not command:
         return Check(name, False, "the agent CLI `script` has no command", mend)
-    found = shutil.which(wanted)
+    found = shutil.which(command)
     if found is None:
-        return Check(name, False, f"{wanted} is not there or not executable", mend)
+        return Check(name, False, f"{command} is not there or not executable", mend)
     return Check(name, True, f"{kind}: {found}")
 
 
 def _access(settings: Settings) -> Check:
     if is_loopback(settings.host):
         return Check("access", True, f"{settings.host} is reachable from this machine only")
-    detail = f"{settings.host} is reachable from other machines, {len(settings.tokens)} tokens"
-    return Check("access", bool(settings.tokens), detail, "set ORCH_API_TOKENS, or ORCH_HOST=127.0.0.1")
+    detail = f"{settings.host} is reachable from other machines, and nobody has to log in"
+    return Check("access", False, detail, "set ORCH_HOST=127.0.0.1")
 
 
 def _port(name: str, host: str, port: int) -> Check:
@@ -183,6 +187,8 @@ async def _projects(settings: Settings) -> AsyncIterator[Check]:
                 kind = project.agent_cli or settings.agent_cli
                 command = project.agent_command or settings.agent_command
                 yield _agent(f"{project.name}: agent", kind, command)
+        if not projects or any(not (one.agent_cli or one.agent_command) for one in projects):
+            yield _agent("agent", settings.agent_cli, settings.agent_command)
 
 
 async def _repository(project: "Project") -> Check:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, and_, bindparam, exists, func, or_, select
+from sqlalchemy import ColumnElement, Executable, and_, bindparam, exists, false, func, or_, select
 
 from orchestrator.errors import Conflict
 from orchestrator.pipeline.stages import TERMINAL
@@ -125,10 +126,8 @@ class SqlQueue:
 
     async def next_due(self, kinds: Collection[JobKind]) -> datetime | None:
         """When the earliest queued job of these kinds becomes due."""
-        wanted = {"kinds": list(kinds)}
-        found: datetime | None = await self._database.perform(
-            lambda unit: unit.value(_NEXT_DUE, wanted), read=True
-        )
+        query = _statements(frozenset(kinds)).next_due
+        found: datetime | None = await self._database.perform(lambda unit: unit.value(query), read=True)
         return found
 
     def _round(self) -> _Round:
@@ -174,32 +173,36 @@ class SqlQueue:
         return owner == unit.owner or self._alive(owner)
 
 
-def _claim(unit: Unit, kinds: Collection[JobKind]) -> tuple[Job | None, datetime | None]:
+def _claim(unit: Unit, kinds: frozenset[JobKind]) -> tuple[Job | None, datetime | None]:
     """The job that was claimed; or none, and when the next one becomes due."""
     owner, now = unit.owner, unit.now()
-    mine = {"owner_pid": owner.pid, "boot": owner.boot, "now": now, "kinds": list(kinds)}
-    claimed = unit.written(_CLAIM, mine)
+    mine = {"owner_pid": owner.pid, "boot": owner.boot, "now": now}
+    statements = _statements(kinds)
+    claimed = unit.written(statements.claim, mine)
     if claimed:
         return job_of(claimed[0]), None
-    return None, unit.value(_NEXT_DUE, {"kinds": list(kinds)})
+    return None, unit.value(statements.next_due)
 
 
-def _claimable() -> ColumnElement[bool]:
-    """Queued, of one of the ``kinds``, and not work for an item with an unfinished dependency."""
+def _claimable(kinds: frozenset[JobKind]) -> ColumnElement[bool]:
+    """Queued, of one of the ``kinds``, and not work for an item with an unfinished dependency.
+
+    Alternatives are written out: a list in a parameter would be put into the text at each execution.
+    """
     needed = tasks.alias("needed")
     waits = exists().where(
         job_deps.c.task_id == jobs.c.task_id,
         needed.c.id == job_deps.c.depends_on_id,
-        needed.c.stage.not_in(TERMINAL),
+        *(needed.c.stage != stage for stage in sorted(TERMINAL)),
     )
     free = or_(jobs.c.kind != JobKind.PRODUCE, ~waits)
-    wanted = jobs.c.kind.in_(bindparam("kinds", expanding=True))
+    wanted = or_(false(), *(jobs.c.kind == kind for kind in sorted(kinds)))
     return and_(jobs.c.status == JobStatus.QUEUED, wanted, free)
 
 
-def _claiming() -> Executable:
+def _claiming(kinds: frozenset[JobKind]) -> Executable:
     now = bindparam("now", type_=Instant)
-    due = select(jobs.c.id).where(_claimable(), jobs.c.available_at <= now)
+    due = select(jobs.c.id).where(_claimable(kinds), jobs.c.available_at <= now)
     first = due.order_by(jobs.c.priority.desc(), jobs.c.id).limit(1).with_for_update(skip_locked=True)
     return (
         jobs.update()
@@ -214,9 +217,18 @@ def _claiming() -> Executable:
     )
 
 
-# Built once: building them takes longer than executing them does.
-_CLAIM = _claiming()
-_NEXT_DUE = select(func.min(jobs.c.available_at)).where(_claimable())
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """What is asked of the jobs of some kinds."""
+
+    claim: Executable
+    next_due: Executable
+
+
+@cache
+def _statements(kinds: frozenset[JobKind]) -> _Statements:
+    """Built once: building them takes longer than executing them does."""
+    return _Statements(_claiming(kinds), select(func.min(jobs.c.available_at)).where(_claimable(kinds)))
 
 
 def _put_back(unit: Unit, held: tuple[ColumnElement[bool], ...], values: dict[str, Any]) -> int:

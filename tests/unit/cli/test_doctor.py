@@ -51,7 +51,14 @@ def test_an_open_door_is_a_failure(orch, agent, monkeypatch):
     monkeypatch.setenv("ORCH_HOST", "0.0.0.0")
     check = checks(orch("doctor", "--json"))["access"]
     assert not check["ok"]
-    assert "ORCH_API_TOKENS" in check["mend"]
+    assert check["mend"] == "set ORCH_HOST=127.0.0.1"
+
+
+def test_an_agent_cli_that_is_not_driven_is_a_failure_with_its_mend(orch, agent, monkeypatch):
+    monkeypatch.setenv("ORCH_AGENT_CLI", "claude")
+    check = checks(orch("doctor", "--json"))["agent"]
+    assert (check["ok"], check["detail"]) == (False, "this version does not drive the agent CLI claude")
+    assert "ORCH_AGENT_CLI=script" in check["mend"]
 
 
 def test_a_full_disk_is_a_failure(orch, agent, monkeypatch):
