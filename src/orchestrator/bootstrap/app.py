@@ -103,7 +103,7 @@ class App(Foundation):
             poll=poll,
             raise_bugs=raise_bugs,
         )
-        self.engine = Engine(self.worker, self.sweeps, resume=self.forge.resume)
+        self.engine = Engine(self.worker, self.sweeps, resume=self._resume)
         self.overview = Overview(
             store=self.store,
             leases=self.leases,
@@ -198,6 +198,11 @@ class App(Foundation):
             },
             "resilience": lambda: {"breaker": {"enabled": False, "state": "not part of this version"}},
         }
+
+    async def _resume(self) -> None:
+        """What the last end left behind: checkouts that nobody uses, and suites that still run."""
+        await self.workspace.sweep(self.processes.works_in)
+        await self.forge.resume()
 
     def log_of(self, run_id: int) -> Path | None:
         """Where the log of an agent's run is; ``None`` for an unknown run."""

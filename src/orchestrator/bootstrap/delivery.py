@@ -48,7 +48,7 @@ class Delivery:
         grace = max(timedelta(seconds=settings.agent_kill_grace_seconds), SHORTEST_GRACE)
         self.commands = ContractCommands(app.processes, app.surroundings, grace=grace)
         self.sources = Sources(app.workspace, app.git)
-        self.runs = CleanRuns(app.workspace, self.commands, root=settings.runs_dir / "gates")
+        self.runs = CleanRuns(app.workspace, self.commands, root=settings.runs_dir)
         self.measurement = Measurement(self.runs, limit=timedelta(seconds=settings.coverage_run_timeout_s))
         self.merging = MergeService(
             workspace=app.workspace,

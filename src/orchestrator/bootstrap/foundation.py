@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+import structlog
+
 from orchestrator.bootstrap.projects import Projects
 from orchestrator.config.contract import Contract
 from orchestrator.config.settings import Settings
 from orchestrator.delivery.commands import Surroundings
 from orchestrator.engine.signals import ForgeSignals
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, Conflict, Rejected
 from orchestrator.forges.local import PublishingForge
 from orchestrator.forges.mirror import Remote
 from orchestrator.forges.worktrees import MirrorWorkspace, Places
@@ -21,6 +23,8 @@ from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.notifier import Notifier
 from orchestrator.store import SqlLeases, SqlQueue, SqlStore, this_process
 from orchestrator.trackers.board import BoardTracker
+
+log = structlog.get_logger(__name__)
 
 
 class Foundation:
@@ -54,6 +58,7 @@ class Foundation:
             Places(settings.repos_dir, settings.worktrees_dir, settings.checkouts_dir),
             lambda project: Remote(str(self.forge.path(project))),
             self.git,
+            follow=self._follow,
         )
         self.board = BoardTracker(f"sqlite:///{settings.board_path}", self.clock)
         self.notifier: Notifier = LogNotifier()
@@ -63,6 +68,18 @@ class Foundation:
             store=self.store, workspace=self.workspace, forge=self.forge, board=self.board
         )
         self.surroundings = Surroundings(state_root=settings.state_dir, ports_of=self.projects.ports)
+
+    async def _follow(self, project: str) -> None:
+        """What the owner committed to the base comes in first, so that it is in what is merged and published.
+
+        Raises ``Rejected`` when both went on, which only the owner can mend.
+        """
+        try:
+            await self.forge.follow(project)
+        except Conflict as error:
+            raise Rejected(str(error)) from error
+        except Rejected as error:
+            log.warning("upstream_not_followed", project=project, reason=str(error))
 
     def _told_to_ci(self, project: str, commit: Commit) -> Mapping[str, str]:
         return self.surroundings.variables(project, revision=commit, work_item="", environment="test")

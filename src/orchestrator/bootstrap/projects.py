@@ -9,7 +9,7 @@ import structlog
 from orchestrator.config.contract import Contract
 from orchestrator.config.projects import Project
 from orchestrator.engine.registry import StoredProjects
-from orchestrator.errors import AdapterError, BadInput
+from orchestrator.errors import AdapterError, BadInput, OrchestratorError
 from orchestrator.forges.local import LocalForge
 from orchestrator.forges.worktrees import MirrorWorkspace
 from orchestrator.plumbing.sockets import free_ports
@@ -44,21 +44,32 @@ class Projects(StoredProjects):
 
         Raises ``BadInput`` for a repository or a contract that cannot be used; nothing is registered then.
         """
-        await self._forge.host(project.name, project.repo_url, project.base_branch)
-        await self._mirrors.register(project.name, project.base_branch)
-        await self.put(project, ports or _two_free_ports())
+        is_new = project.name not in {known.name for known in await self.all()}
+        if is_new:
+            # What an earlier, refused attempt may have left must not decide about this one.
+            await self._undo(project.name)
         try:
-            contract = await self.contract(project.name)
-        except BadInput:
-            await self.remove(project.name)
-            raise
-        try:
-            await self._board.create_project(project.name, project.prefix)
-        except AdapterError as error:
-            await self.remove(project.name)
+            contract = await self._take_in(project, ports)
+        except OrchestratorError as error:
+            if is_new:
+                await self._undo(project.name)
             raise BadInput(str(error)) from error
         notes = [*_notes(project, contract), *self._way_back(project)]
         return ProjectAdded(project, contract, tuple(notes))
+
+    async def _take_in(self, project: Project, ports: tuple[int, int] | None) -> Contract | None:
+        await self._forge.host(project.name, project.repo_url, project.base_branch)
+        await self._mirrors.register(project.name, project.base_branch)
+        await self._mirrors.refresh(project.name)
+        await self.put(project, ports or _two_free_ports())
+        contract = await self.contract(project.name)
+        await self._board.create_project(project.name, project.prefix)
+        return contract
+
+    async def _undo(self, name: str) -> None:
+        await self.remove(name)
+        await self._mirrors.unregister(name)
+        await self._forge.drop(name)
 
     def _way_back(self, project: Project) -> Iterator[str]:
         """How merged work gets to its owner: git refuses to push under a person's feet."""
@@ -70,12 +81,11 @@ class Projects(StoredProjects):
             )
 
     async def _take_over(self, project: Project) -> None:
-        """What the owner committed upstream comes in before an item starts, unless both went on."""
+        """What the owner committed upstream comes in before an item starts, if it can be had now."""
         try:
-            await self._forge.follow(project.name)
+            await self._mirrors.refresh(project.name)
         except AdapterError as error:
             log.warning("upstream_not_followed", project=project.name, reason=str(error))
-        await self._mirrors.refresh(project.name)
 
 
 def _two_free_ports() -> tuple[int, int]:

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,6 +18,9 @@ from orchestrator.bootstrap.app import App
 from orchestrator.plumbing.redaction import redact
 from orchestrator.web.app import create_app
 from orchestrator.web.services import WebServices
+
+BEAT = timedelta(milliseconds=400)
+"""How often it is looked whether to end, and the time of day in answers is brought up to date."""
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 
@@ -78,6 +82,12 @@ class _Server(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._clock = app.clock
+
+    async def main_loop(self) -> None:
+        """Wait for the end as the framework does, at a longer beat: ten a second would be most of idling."""
+        while not await self.on_tick(0):
+            await self._clock.sleep(BEAT)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -131,7 +131,11 @@ def _read_settings_file(home: Path) -> dict[str, object]:
         raise BadInput(
             f"{env_name('home')}={home}: this user has no home directory; write the whole path"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except NotADirectoryError as error:
+        raise BadInput(f"{env_name('home')}={home}: something that is no directory is in the way") from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise BadInput(f"{path} cannot be read as UTF-8 text: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: {error}") from error

@@ -13,10 +13,14 @@ from orchestrator.config.command import Command
 from orchestrator.delivery.commands import CommandResult, ContractCommands
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.pipeline.ids import Commit, WorkItemId
+from orchestrator.plumbing.processes import was_begun
 from orchestrator.ports.workspace import Workspace
 
 REPORT_LIMIT: Final = 16_000_000
 """The largest report that is kept; a longer one counts as none."""
+
+GATES: Final = "gates"
+"""Where the errands of gates stand among the runs of their item, so that stopping the item ends them too."""
 
 _SEEN: Final = "seen"
 _VOID: Final = "void"
@@ -62,7 +66,7 @@ class Outcome:
 
 
 class CleanRuns:
-    """Runs errands; each attempt has a directory of its own below ``root``."""
+    """Runs errands; each attempt has a directory of its own among the runs of its item, below ``root``."""
 
     def __init__(self, workspace: Workspace, commands: ContractCommands, *, root: Path) -> None:
         self._workspace = workspace
@@ -82,7 +86,7 @@ class CleanRuns:
         attempt = self._attempt(errand)
         if (attempt / _SEEN).exists():
             return Outcome(await self._execute(errand, attempt, attempt), _kept(attempt))
-        if (attempt / "command").exists():
+        if was_begun(attempt):
             orphan = Outcome(await self._execute(errand, attempt, attempt))
             if orphan.result.ok and errand.report is None:
                 (attempt / _SEEN).touch()
@@ -103,7 +107,7 @@ class CleanRuns:
         (attempt / _VOID).touch()
 
     def _attempt(self, errand: Errand) -> Path:
-        place = self._root / errand.project / errand.purpose / (errand.key or errand.commit)
+        place = self._root / errand.work_item / GATES / errand.purpose / (errand.key or errand.commit)
         number = 1
         while (place / str(number) / _VOID).exists():
             number += 1

@@ -19,7 +19,7 @@ from orchestrator.delivery.sources import Sources
 from orchestrator.delivery.steps import Steps, Surround, not_run
 from orchestrator.errors import Unavailable
 from orchestrator.pipeline.ids import Commit, Epoch, WorkItemId
-from orchestrator.plumbing.processes import ExitRecord, Processes
+from orchestrator.plumbing.processes import ExitRecord, Processes, was_begun
 from orchestrator.ports.clock import Clock
 
 RESULT_VARIABLE: Final = "ORCH_DEPLOY_RESULT"
@@ -127,7 +127,7 @@ class DeployHook:
         known = _code_in(sentinel / "result")
         if known is not None:
             # What the log says is read again through the run itself, which has ended.
-            told = await self._result_of(order, place) if (place / "command").exists() else not_run("")
+            told = await self._result_of(order, place) if was_begun(place) else not_run("")
             return HookEnd(HookState.ENDED, known, told.output, duration=told.duration)
         result = await self._result_of(order, place)
         if result.ran:

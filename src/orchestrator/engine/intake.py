@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from orchestrator.engine.cases import work_of
 from orchestrator.engine.orders import cleanup, comment, look_at, look_at_waiting, notify, tracker
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.pipeline.commands import (
@@ -20,7 +21,7 @@ from orchestrator.pipeline.commands import (
 )
 from orchestrator.pipeline.demands import OPERATOR
 from orchestrator.pipeline.ids import Epoch, WorkItemId
-from orchestrator.pipeline.items import Approval, ApprovalKind, Hold, WorkItem
+from orchestrator.pipeline.items import Approval, ApprovalKind, Hold, WorkItem, WorkState
 from orchestrator.pipeline.policies import branch_name, title_problem
 from orchestrator.pipeline.rounds import Round
 from orchestrator.pipeline.stages import TERMINAL, Role, Stage, Track
@@ -158,6 +159,9 @@ def _decide_analysis(tx: Transaction, command: DecideAnalysis, now: datetime) ->
     item = _open_item(tx, command.id)
     if item.stage is not Stage.ANALYSIS:
         raise BadInput(f"{item.id} is in {item.stage}; only an analysis can be approved or rejected")
+    work = work_of(tx.jobs.of_visit(item.task_id, item.stage, item.epoch))
+    if work is None or work.state is not WorkState.DONE:
+        raise BadInput(f"the analysis of {item.id} is not there yet; its documents can be decided on later")
     tx.facts.add_approval(
         item.task_id,
         Approval(

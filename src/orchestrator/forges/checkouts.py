@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -66,6 +66,14 @@ class Checkouts:
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
             async with mirror.busy:
                 await prune(self._git, mirror.path)
+
+    async def sweep(self, mirror: Mirror, parent: Path, in_use: Callable[[Path], bool]) -> None:
+        """Remove what is below ``parent`` and not in use: temporary worktrees whose block never ended."""
+        for place in sorted(parent.glob("*")):
+            if not in_use(place):
+                await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+        async with mirror.busy:
+            await prune(self._git, mirror.path)
 
     async def _restored(self, directory: Path, commit: Commit) -> bool:
         """Bring a worktree back into order; False when it is damaged and must be made anew."""

@@ -22,24 +22,36 @@ class Work:
     def __init__(self, git: Git) -> None:
         self._git = git
 
-    async def commit(self, directory: Path, message: str, *, by: Author, since: Commit) -> Commit:
+    async def commit(
+        self, directory: Path, message: str, *, by: Author, since: tuple[Commit, Commit | None]
+    ) -> Commit:
         """The worktree's head after everything in it is committed; commits that stand there already count.
 
+        ``since`` is where the run began and where the base stands: whoever rebased the branch onto its base
+        has not lost it.
+
         Raises:
-            Rejected: conflicts are not resolved, or the head does not contain ``since`` any more.
+            Rejected: conflicts are not resolved, or the head contains neither any more.
         """
         await remove_stale_locks(directory)
         state = await status(self._git, directory)
         if state.conflicted:
             raise Rejected(f"conflicts are not resolved in {', '.join(state.conflicted[:_SHOWN])}")
         head = state.head
-        if head is None or (head != since and not await is_ancestor(self._git, directory, since, head)):
+        if head is None or not await self._continues(directory, since, head):
             place = head or "the worktree"
-            raise Rejected(f"history was rewritten: {place} does not contain {since}, where the run began")
+            raise Rejected(f"history was rewritten: {place} does not contain {since[0]}, where the run began")
         if state.clean:
             return Commit(head)
         unstage = state.has_staged_notes
         return Commit(await commit_all(self._git, directory, message, author=by, unstage=unstage) or head)
+
+    async def _continues(self, directory: Path, since: tuple[Commit, Commit | None], head: str) -> bool:
+        started_at, base = since
+        if head == started_at or await is_ancestor(self._git, directory, started_at, head):
+            return True
+        rebased = base is not None and head != base
+        return rebased and await is_ancestor(self._git, directory, str(base), head)
 
     async def snapshot(self, directory: Path, *, by: Author, message: str) -> Commit | None:
         """A commit of everything that no branch of the forge has; ``None`` when there is nothing.

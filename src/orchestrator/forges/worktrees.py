@@ -1,7 +1,8 @@
 """The workspace on bare mirrors: one detached worktree for each work item, pushed with leases."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,9 +53,11 @@ class MirrorWorkspace:
         git: plumbing.Git,
         *,
         committer: Author = COMMITTER,
+        follow: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._places = places
         self._remotes = remotes
+        self._follow = follow
         self._git = git
         self._committer = plumbing.Author(committer.name, committer.email)
         self._checkouts = Checkouts(git)
@@ -75,10 +78,27 @@ class MirrorWorkspace:
         await mirror.create(base)
         self._mirrors[project] = mirror
 
+    async def unregister(self, project: str) -> None:
+        """Remove the project's mirror and its worktrees; for one that turned out to be of no use."""
+        self._mirrors.pop(project, None)
+        for place in (
+            self._path(project),
+            self._places.worktrees / project,
+            self._places.checkouts / project,
+        ):
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+
+    async def sweep(self, in_use: Callable[[Path], bool]) -> None:
+        """Remove the temporary checkouts that a killed process left and in which nothing works any more."""
+        for project in sorted(self._places.checkouts.glob("*")):
+            await self._checkouts.sweep(self._mirror(project.name), project, in_use)
+
     # The port.
 
     async def refresh(self, project: str) -> None:
-        """Fetch what others pushed."""
+        """Fetch what others pushed, after the forge has taken over what it follows."""
+        if self._follow is not None:
+            await self._follow(project)
         await self._mirror(project).refresh()
 
     async def head(self, branch: Branch) -> Head:
@@ -135,7 +155,8 @@ class MirrorWorkspace:
         mirror, directory = self._worktree(branch)
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
         by = plumbing.Author(author.name, author.email)
-        head = await self._work.commit(directory, text, by=by, since=started_at)
+        base = (await mirror.branches(branch.base)).get(branch.base)
+        head = await self._work.commit(directory, text, by=by, since=(started_at, base))
         # Whoever saves asks for the code id next: it is found out while the forge takes the work.
         published, _ = await asyncio.gather(
             self._publish(mirror, branch, head, started_at=started_at, epoch=epoch),

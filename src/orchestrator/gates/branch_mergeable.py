@@ -90,7 +90,7 @@ async def _catch_up(question: Question, tools: GateTools, base: Commit) -> Verdi
     onto = f"{question.branch.base} ({base[:12]})"
     if isinstance(result, RebaseConflict):
         paths = ", ".join(result.paths)
-        finding = f"Rebase onto {onto} and resolve the conflicts in: {paths}"
+        finding = f"Merge `origin/{question.branch.base}` or rebase onto it, and resolve: {paths}"
         reason = f"the branch conflicts with {question.branch.base} in {paths}"
         return failed(question, reason, findings=(finding,), evidence=_evidence(f"rebase onto {onto}"))
     return Inconclusive(f"rebased onto {onto}; every gate of this edge answers again", timedelta())

@@ -1,5 +1,6 @@
 """Who does the work of stages: a scripted agent CLI, and a scripted producer."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TypeAlias
 from orchestrator.config.contract import Contract
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Stage
-from orchestrator.ports.agent import AgentOutcome, AgentTask, Finished, Usage
+from orchestrator.ports.agent import AgentFailed, AgentOutcome, AgentTask, Finished, Usage
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.producer import Assignment, Outcome, Produced
 from orchestrator.ports.workspace import Author, Workspace
@@ -24,7 +25,8 @@ class ScriptedAgent:
     """The port ``AgentTransport``: runs ``script`` instead of a CLI.
 
     ``tasks`` lists every attempt, ``stopped`` the directory of each run that was to end. A run directory is
-    one attempt: starting in it again answers what was answered before.
+    one attempt: starting in it again waits for the run that is there, or answers what it came to. A script
+    that raises ends nothing: the error goes up, and the attempt can be started again.
     """
 
     def __init__(self, script: Run, clock: Clock, *, takes: timedelta = timedelta(minutes=1)) -> None:
@@ -35,20 +37,33 @@ class ScriptedAgent:
         self._script = script
         self._clock = clock
         self._takes = takes
-        self._ended: dict[Path, AgentOutcome] = {}
+        self._runs: dict[Path, asyncio.Task[AgentOutcome]] = {}
 
     async def run(self, task: AgentTask) -> AgentOutcome:
-        """Run the attempt, or answer what it came to."""
-        if task.run_dir not in self._ended:
+        """Run (or re-attach to) the attempt and wait for its end; cancelling leaves the script at work."""
+        running = self._runs.get(task.run_dir)
+        if running is None or _raised(running):
             self.tasks.append(task)
-            now = self._clock.now()
-            outcome = await self._script(task)
-            self._ended[task.run_dir] = outcome or Finished(self.usage, now, now + self._takes)
-        return self._ended[task.run_dir]
+            running = self._runs[task.run_dir] = asyncio.create_task(self._work(task))
+        await asyncio.wait([running])
+        return AgentFailed(Usage(), "it was stopped", None) if running.cancelled() else running.result()
 
     async def stop(self, run_dir: Path) -> None:
-        """Note that the run was to end."""
+        """End the run in ``run_dir``; ended already is no change."""
         self.stopped.append(run_dir)
+        running = self._runs.get(run_dir)
+        if running is not None:
+            running.cancel()
+            await asyncio.wait([running])
+
+    async def _work(self, task: AgentTask) -> AgentOutcome:
+        began = self._clock.now()
+        outcome = await self._script(task)
+        return outcome or Finished(self.usage, began, began + self._takes)
+
+
+def _raised(run: asyncio.Task[AgentOutcome]) -> bool:
+    return run.done() and not run.cancelled() and run.exception() is not None
 
 
 class ScriptedProducer:

@@ -49,7 +49,11 @@ class MemoryForge:
         self, project: str, *, branch: str, base: str, title: str, body: str
     ) -> PullRequest:
         """The open or merged pull request of ``branch``, made if there is none."""
-        head = self._hosted(project).branch(branch)
+        repository = self._hosted(project)
+        if branch == base or base != repository.base:
+            into = f"from another branch into {repository.base}"
+            raise Rejected(f"a pull request goes {into}, not {branch} → {base}")
+        head = repository.branch(branch)
         if head is None:
             raise Rejected(f"{project} has no branch {branch}")
         for pull in reversed(self.pulls(project)):

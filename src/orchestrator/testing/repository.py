@@ -3,12 +3,15 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
 
 from orchestrator.errors import Rejected
 from orchestrator.pipeline.ids import CodeId, Commit, WorkItemId
 
 Tree: TypeAlias = Mapping[str, bytes]
+
+HEADS: Final = "refs/heads/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,7 @@ class Snapshot:
     tree: Tree
     parents: tuple[Commit, ...]
     message: str
+    author: str = ""
 
 
 @dataclass(slots=True)
@@ -30,17 +34,22 @@ class MemoryRepository:
 
     def branch(self, name: str) -> Commit | None:
         """Where a branch stands; ``None`` when it was not cut."""
-        return self.refs.get(f"refs/heads/{name}")
+        return self.refs.get(f"{HEADS}{name}")
 
     def move(self, name: str, commit: Commit) -> None:
         """Let a branch stand at ``commit``."""
-        self.refs[f"refs/heads/{name}"] = commit
+        self.refs[f"{HEADS}{name}"] = commit
 
-    def commit(self, tree: Tree, parents: Sequence[Commit], message: str) -> Commit:
+    def branches(self) -> dict[str, Commit]:
+        """Where every branch stands, by its name."""
+        found = ((ref.removeprefix(HEADS), at) for ref, at in self.refs.items() if ref.startswith(HEADS))
+        return dict(found)
+
+    def commit(self, tree: Tree, parents: Sequence[Commit], message: str, author: str = "") -> Commit:
         """The commit with that content; the same content is the same commit."""
-        digest = hashlib.sha1(repr((tree_id(tree), tuple(parents), message)).encode(), usedforsecurity=False)
-        made = Commit(digest.hexdigest())
-        self.commits[made] = Snapshot(dict(tree), tuple(parents), message)
+        content = repr((tree_id(tree), tuple(parents), message, author)).encode()
+        made = Commit(hashlib.sha1(content, usedforsecurity=False).hexdigest())
+        self.commits[made] = Snapshot(dict(tree), tuple(parents), message, author)
         return made
 
     def snapshot(self, commit: Commit) -> Snapshot:
@@ -87,9 +96,23 @@ class MemoryRepository:
 
 
 def tree_id(tree: Tree) -> str:
-    """The id of a tree: equal exactly when all paths and contents are."""
-    lines = [f"{path} {blob_id(content)}" for path, content in sorted(tree.items())]
-    return hashlib.sha1("\n".join(lines).encode(), usedforsecurity=False).hexdigest()
+    """The id that git gives a tree of these files, none of which is executable or a link."""
+    return _folder_id([(path.split("/"), content) for path, content in tree.items()]).hex()
+
+
+def _folder_id(files: Sequence[tuple[list[str], bytes]]) -> bytes:
+    folders: dict[str, list[tuple[list[str], bytes]]] = {}
+    lines: dict[bytes, bytes] = {}
+    for (name, *below), content in files:
+        if below:
+            folders.setdefault(name, []).append((below, content))
+        else:
+            lines[name.encode()] = b"100644 %s\0%s" % (name.encode(), bytes.fromhex(blob_id(content)))
+    for name, inside in folders.items():
+        # Git orders a folder as if its name ended with a slash.
+        lines[f"{name}/".encode()] = b"40000 %s\0%s" % (name.encode(), _folder_id(inside))
+    text = b"".join(line for _, line in sorted(lines.items()))
+    return hashlib.sha1(b"tree %d\0%s" % (len(text), text), usedforsecurity=False).digest()
 
 
 def blob_id(content: bytes) -> str:
@@ -97,7 +120,13 @@ def blob_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
+def is_task_file(path: str) -> bool:
+    """Whether the file tells an agent what to do: such files are no work, and are never committed."""
+    return fnmatchcase(path, ".task-*.md") and "/" not in path
+
+
 def code_id(tree: Tree, item: WorkItemId) -> CodeId:
     """The id of the tree without the item's own documents and the task files (architecture §2a)."""
     own = f"docs/work-items/{item}/"
-    return CodeId(tree_id({path: c for path, c in tree.items() if not path.startswith((own, ".task-"))}))
+    kept = {path: c for path, c in tree.items() if not path.startswith(own) and not is_task_file(path)}
+    return CodeId(tree_id(kept))

@@ -16,22 +16,32 @@ from orchestrator.ports.workspace import (
     Rebased,
     RebaseResult,
 )
-from orchestrator.testing.repository import MemoryRepository, Snapshot, blob_id, code_id, tree_id
+from orchestrator.testing.repository import (
+    HEADS,
+    MemoryRepository,
+    Snapshot,
+    blob_id,
+    code_id,
+    is_task_file,
+    tree_id,
+)
 
 
 class MemoryWorkspace:
     """The port ``Workspace``; ``root`` is where worktrees are put.
 
-    While ``outage`` is set every method of the port raises it. What was pushed is seen at once, so that
-    ``refresh`` has nothing to do.
+    While ``outage`` is set every method of the port raises it. What others pushed or merged is seen after
+    the next ``refresh``, of which ``refreshed`` lists every one; at once when the workspace is ``attentive``.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, attentive: bool = False) -> None:
         """No project is known."""
+        self._attentive = attentive
         self.outage: AdapterError | None = None
         self.refreshed: list[str] = []
         self._root = root
         self._repositories: dict[str, MemoryRepository] = {}
+        self._seen: dict[str, dict[str, Commit]] = {}
         self._at: dict[Path, Commit] = {}
         self._checkouts = 0
 
@@ -42,6 +52,7 @@ class MemoryWorkspace:
         repository = self._repositories[project] = MemoryRepository(base)
         first = repository.commit(_encoded(files), (), "first")
         repository.move(base, first)
+        self._look(project)
         return first
 
     def push(
@@ -49,7 +60,7 @@ class MemoryWorkspace:
     ) -> Commit:
         """A new commit at the end of ``branch``, which is cut from the base; ``None`` deletes a file."""
         repository = self.repository(project)
-        head = repository.branch(branch) or self._base(project)
+        head = repository.branch(branch) or repository.refs[f"{HEADS}{repository.base}"]
         tree = dict(repository.snapshot(head).tree)
         for path, text in files.items():
             tree.pop(path, None)
@@ -72,34 +83,40 @@ class MemoryWorkspace:
     # The port.
 
     async def refresh(self, project: str) -> None:
-        """Note that somebody asked."""
+        """See what others pushed."""
         self._known(project)
+        self._look(project)
         self.refreshed.append(project)
 
     async def head(self, branch: Branch) -> Head:
-        """Where ``branch`` stands; the base's head when it was not cut yet."""
-        found = self._known(branch.project).branch(branch.name)
-        commit = found or self._base(branch.project, branch.base)
+        """Where ``branch`` stands as last refreshed; the base's head when it was not cut yet."""
+        self._known(branch.project)
+        found = self._known_branches(branch.project).get(branch.name)
+        commit = found or self._base(branch)
         return Head(commit, await self.code_id(branch, commit), exists=found is not None)
 
     async def base_head(self, branch: Branch) -> Commit:
-        """The head of the base branch."""
+        """The head of the base branch as last refreshed."""
         self._known(branch.project)
-        return self._base(branch.project, branch.base)
+        return self._base(branch)
 
     async def code_id(self, branch: Branch, commit: Commit) -> CodeId:
         """The code id of ``commit`` for the branch's item."""
         return code_id(self._snapshot(branch.project, commit).tree, branch.item)
 
     async def read(self, project: str, commit: Commit, path: str) -> Blob | None:
-        """The file at ``path`` in ``commit``."""
-        content = self._snapshot(project, commit).tree.get(path)
+        """The file at ``path`` in ``commit``; ``None`` only when it is not there."""
+        tree = self._snapshot(project, commit).tree
+        if any(name.startswith(f"{path}/") for name in tree):
+            raise Rejected(f"{path} is a directory in {commit}")
+        content = tree.get(path)
         return None if content is None else Blob(blob_id(content), content)
 
     async def paths(self, project: str, commit: Commit, prefix: str) -> Sequence[str]:
         """Paths below ``prefix`` in ``commit``, sorted."""
-        below = f"{prefix.rstrip('/')}/" if prefix else ""
-        return sorted(path for path in self._snapshot(project, commit).tree if path.startswith(below))
+        place = prefix.rstrip("/")
+        paths = sorted(self._snapshot(project, commit).tree)
+        return [path for path in paths if not place or path == place or path.startswith(f"{place}/")]
 
     async def changed(self, project: str, old: Commit, new: Commit) -> Sequence[str]:
         """Paths that differ between two commits, sorted."""
@@ -108,7 +125,9 @@ class MemoryWorkspace:
 
     async def contains(self, project: str, ancestor: Commit, commit: Commit) -> bool:
         """Whether ``ancestor`` is ``commit`` or one of its ancestors."""
-        return self._known(project).contains(ancestor, commit)
+        repository = self._known(project)
+        repository.snapshot(ancestor)
+        return repository.contains(ancestor, commit)
 
     async def tree_of(self, project: str, commit: Commit) -> str:
         """Id of the tree of ``commit``."""
@@ -135,7 +154,8 @@ class MemoryWorkspace:
         if directory not in self._at:
             raise Rejected(f"{branch.name} has no worktree at {directory}")
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
-        saved = self._committed(repository, directory, f"{text}Author: {author.name}\n")
+        by = f"{author.name} <{author.email}>"
+        saved = self._committed(repository, directory, text, by=by)
         if not repository.contains(started_at, saved):
             raise Rejected(f"history was rewritten: {saved} does not contain {started_at}")
         kept = f"refs/orchestrator/{branch.item}/{epoch}"
@@ -143,23 +163,25 @@ class MemoryWorkspace:
         present = repository.branch(branch.name)
         if present not in {None, started_at, saved}:
             raise Conflict(f"{branch.name} was moved to {present} by somebody else; the work is at {kept}")
-        repository.move(branch.name, saved)
+        self._move(branch, saved)
         self._at[directory] = saved
         return saved
 
     async def rebase(self, branch: Branch, *, expected: Commit) -> RebaseResult:
         """Put the branch on top of its base, as one commit."""
         repository = self._known(branch.project)
+        self._look(branch.project)
         if repository.branch(branch.name) != expected:
             raise Conflict(f"{branch.name} is at {repository.branch(branch.name)}, not at {expected}")
-        base = self._base(branch.project, branch.base)
+        base = self._base(branch)
         if repository.contains(base, expected):
             return Rebased(expected)
         tree, conflicts = repository.merged(base, expected)
         if conflicts:
             return RebaseConflict(conflicts)
-        made = repository.commit(tree, (base,), repository.snapshot(expected).message)
-        repository.move(branch.name, made)
+        last = repository.snapshot(expected)
+        made = repository.commit(tree, (base,), last.message, last.author)
+        self._move(branch, made)
         return Rebased(made)
 
     @asynccontextmanager
@@ -200,28 +222,40 @@ class MemoryWorkspace:
     def _snapshot(self, project: str, commit: Commit) -> Snapshot:
         return self._known(project).snapshot(commit)
 
-    def _base(self, project: str, base: str | None = None) -> Commit:
-        repository = self.repository(project)
-        name = base or repository.base
-        found = repository.branch(name)
+    def _known_branches(self, project: str) -> Mapping[str, Commit]:
+        if self._attentive:
+            self._look(project)
+        return self._seen[project]
+
+    def _look(self, project: str) -> None:
+        self._seen[project] = self.repository(project).branches()
+
+    def _move(self, branch: Branch, commit: Commit) -> None:
+        self.repository(branch.project).move(branch.name, commit)
+        self._seen[branch.project][branch.name] = commit
+
+    def _base(self, branch: Branch) -> Commit:
+        found = self._known_branches(branch.project).get(branch.base)
         if found is None:
-            raise Rejected(f"{project} has no branch {name}")
+            raise Rejected(f"{branch.project} has no branch {branch.base}")
         return found
 
     def _directory(self, branch: Branch) -> Path:
         return self._root / "worktrees" / branch.project / branch.name.replace("/", "_")
 
-    def _committed(self, repository: MemoryRepository, directory: Path, message: str) -> Commit:
+    def _committed(
+        self, repository: MemoryRepository, directory: Path, message: str, *, by: str = ""
+    ) -> Commit:
         """The commit of what ``directory`` holds; where it stands already when nothing was changed."""
         tree = {
             path.relative_to(directory).as_posix(): path.read_bytes()
             for path in sorted(directory.rglob("*"))
-            if path.is_file() and not path.relative_to(directory).as_posix().startswith(".task-")
+            if path.is_file() and not is_task_file(path.relative_to(directory).as_posix())
         }
         at = self._at[directory]
         if tree == repository.snapshot(at).tree:
             return at
-        return repository.commit(tree, (at,), message)
+        return repository.commit(tree, (at,), message, by)
 
 
 def _encoded(files: Mapping[str, str]) -> dict[str, bytes]:

@@ -271,7 +271,7 @@ async def engine_in(folder: Path, *, policy: Policy | None = None) -> AsyncItera
         connection = rig.store.database.engine.raw_connection().driver_connection
         assert connection is not None
         connection.execute("PRAGMA synchronous = OFF")
-        workspace = MemoryWorkspace(folder / "workspace")
+        workspace = MemoryWorkspace(folder / "workspace", attentive=True)
         workspace.create(PROJECT, {"app.py": "one\n"})
         tracker = MemoryTracker(rig.clock)
         tracker.create_project(PROJECT, "SHOP")

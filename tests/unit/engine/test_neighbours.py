@@ -19,7 +19,7 @@ MISSING = Commit("1" * 40)
 
 @pytest.fixture
 def workspace(tmp_path):
-    made = MemoryWorkspace(tmp_path)
+    made = MemoryWorkspace(tmp_path, attentive=True)
     made.create("shop", {"app.py": "one\n", "docs/readme.md": "read\n"})
     return made
 

@@ -73,7 +73,7 @@ async def test_a_conflict_with_the_base_goes_back_with_its_paths(bench):
     verdict = await bench.ask(GATE)
     assert isinstance(verdict, Failed)
     assert verdict.failure is FailureClass.CODE
-    assert verdict.findings[0].startswith("Rebase onto main")
+    assert verdict.findings[0].startswith("Merge `origin/main` or rebase onto it")
     assert verdict.findings[0].endswith("app.py, other.py")
     assert bench.leases.holder is None
 

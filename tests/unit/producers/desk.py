@@ -96,7 +96,7 @@ class Desk:
 
 @asynccontextmanager
 async def at_work(tmp_path, stage, **settings):
-    workspace = MemoryWorkspace(tmp_path / "places")
+    workspace = MemoryWorkspace(tmp_path / "places", attentive=True)
     workspace.create("tally", {"app.py": "one\n"})
     with opened("sqlite", tmp_path) as rig:
         item = await rig.item()

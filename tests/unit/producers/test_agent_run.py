@@ -44,7 +44,7 @@ async def test_the_task_is_written_and_what_the_agent_leaves_is_saved_in_its_nam
         assert (await desk.workspace.head(desk.branch)).commit == produced.delivered
         snapshot = desk.workspace.repository("tally").snapshot(produced.delivered)
         assert snapshot.message.startswith("review(ORCH-1): work of the reviewer")
-        assert "Author: reviewer" in snapshot.message
+        assert snapshot.author.startswith("reviewer <")
         (task,) = desk.agent.tasks
         text = task.task_file.read_text()
         assert text.splitlines()[:4] == [

@@ -70,6 +70,10 @@ class LocalForge:
         """
         return await self._hosting.host(project, str(source), base)
 
+    async def drop(self, project: str) -> None:
+        """Host the project no longer; for one that turned out to be of no use."""
+        await self._hosting.drop(project)
+
     async def follow(self, project: str) -> Commit:
         """Take over what the user committed to the base upstream since; the base's head.
 
@@ -155,6 +159,7 @@ class LocalForge:
         pull = await self.pull_request(project, number)
         if pull.state is PullState.OPEN:
             self._pulls.end(project, replace(pull, state=PullState.CLOSED))
+        await self._ci.stop(project, pull.head)
 
     async def _current(self, hosted: Project, pull: PullRequest) -> PullRequest:
         """The pull request with its present head; one whose merge was not written down yet is merged."""

@@ -111,6 +111,14 @@ class Ci:
         await asyncio.gather(*running, return_exceptions=True)
         self._running.clear()
 
+    async def stop(self, project: str, commit: Commit) -> None:
+        """End the commit's suite with everything it started; ended already is no change."""
+        task = self._running.pop((project, commit), None)
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await self._outside.processes.stop_below(self._root / project / commit)
+
     def _begin(self, head: Head, suite: Suite) -> None:
         key = (head.project, head.commit)
         if key in self._running and not self._running[key].done():

@@ -1,12 +1,13 @@
 """The bare repositories that the local forge hosts: taken from a user's, and published back to it."""
 
+import asyncio
 import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 
 from orchestrator.errors import AdapterError, BadInput, Conflict, Rejected
 from orchestrator.forges.local.tables import forge_projects
@@ -94,6 +95,12 @@ class Hosting:
                 )
             )
         return project.path
+
+    async def drop(self, name: str) -> None:
+        """Host the project no longer and delete its bare repository; what is not hosted is no change."""
+        with self._database.transaction() as connection:
+            connection.execute(delete(forge_projects).where(forge_projects.c.name == name))
+        await asyncio.to_thread(shutil.rmtree, self._root / f"{name}.git", ignore_errors=True)
 
     async def follow(self, name: str) -> Commit:
         """Take over what the user committed to the base upstream since; the base's head.

@@ -2,7 +2,7 @@
 
 from orchestrator.plumbing.processes.environment import clean_environment
 from orchestrator.plumbing.processes.records import CommandSpec, ExitRecord, Usage
-from orchestrator.plumbing.processes.runs import Processes, SupervisedRun
+from orchestrator.plumbing.processes.runs import Processes, SupervisedRun, was_begun
 from orchestrator.plumbing.processes.tail import follow, tail_text
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "clean_environment",
     "follow",
     "tail_text",
+    "was_begun",
 ]

@@ -1,7 +1,7 @@
 """Starts supervised commands, finds them again by their directory, waits for them and stops them.
 
 Files of a run directory: `lock` (held by the living supervisor), `command`, `supervisor.json`, `output.log`,
-`exit.json`. A run is begun at most once: whoever holds the lock and finds no `command` begins it.
+`exit.json`. A run is begun at most once: whoever holds the lock and finds that nothing was begun begins it.
 """
 
 import asyncio
@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+
+import psutil
 
 from orchestrator.errors import Unavailable
 from orchestrator.plumbing.processes import supervisor
@@ -147,7 +149,7 @@ class Processes:
                 return SupervisedRun(run_dir, identity.pid, self)
             # Its supervisor is just being started.
             await self._pause(self._poll_s)
-        return SupervisedRun(run_dir, None, self) if (run_dir / "command").exists() else None
+        return SupervisedRun(run_dir, None, self) if was_begun(run_dir) else None
 
     async def stop_below(self, directory: Path) -> int:
         """Stop every living run whose directory is below ``directory``; how many there were.
@@ -160,6 +162,15 @@ class Processes:
         living = [run for run in runs if run is not None and run.pid is not None]
         await asyncio.gather(*(run.stop() for run in living))
         return len(living)
+
+    def works_in(self, directory: Path) -> bool:
+        """Whether a process of this machine has its current directory in ``directory`` or below."""
+        place = directory.resolve()
+        for process in psutil.process_iter(["cwd"]):
+            cwd = process.info["cwd"]
+            if cwd and Path(cwd).is_relative_to(place):
+                return True
+        return False
 
     async def await_end(self, run_dir: Path, pid: int) -> None:
         """Return when the supervisor of the run has ended, also one that is not our child."""
@@ -183,6 +194,14 @@ class Processes:
                 self._unreaped.discard(pid)
 
 
+def was_begun(run_dir: Path) -> bool:
+    """Whether the run of this directory was really started: its log is made by the start itself.
+
+    A starter that was killed after it noted the command, and before it started anything, has begun nothing.
+    """
+    return (run_dir / "command").exists() and (run_dir / "output.log").exists()
+
+
 def _begin(run_dir: Path, spec: CommandSpec) -> int | None:
     """Start a supervisor and give its process id; None when the run was begun or is just being begun.
 
@@ -190,7 +209,7 @@ def _begin(run_dir: Path, spec: CommandSpec) -> int | None:
         OSError: something that is needed could not be made.
     """
     run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if (run_dir / "command").exists():
+    if was_begun(run_dir):
         return None
     lock = os.open(run_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -198,7 +217,7 @@ def _begin(run_dir: Path, spec: CommandSpec) -> int | None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return None
-        if (run_dir / "command").exists():
+        if was_begun(run_dir):
             return None
         return _spawn(run_dir, spec, lock)
     finally:
