@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and whether somebody listens."""
+"""Ports of this machine that nobody listens on."""
 
 import socket
 
@@ -15,14 +15,3 @@ def free_ports(count: int) -> tuple[int, ...]:
     finally:
         for one in sockets:
             one.close()
-
-
-def is_free(host: str, port: int) -> bool:
-    """Whether a server could listen on ``host``:``port`` now."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            one.bind((host, port))
-        except OSError:
-            return False
-    return True

@@ -5,18 +5,12 @@ from orchestrator.store.backups import backup
 from orchestrator.store.leases import SqlLeases
 from orchestrator.store.owners import Owner, is_alive, this_process
 from orchestrator.store.queue_sqlite import SqlQueue
-from orchestrator.store.views import Card, LeadTime, OpenJob, QueueView, SqlViews
 
 __all__ = (
-    "Card",
-    "LeadTime",
-    "OpenJob",
     "Owner",
-    "QueueView",
     "SqlLeases",
     "SqlQueue",
     "SqlStore",
-    "SqlViews",
     "backup",
     "is_alive",
     "this_process",

@@ -34,7 +34,7 @@ class SqlTransaction:
 
 
 class SqlStore:
-    """`ports.store.Store` for one process; its queue, leases and views work on ``database``."""
+    """`ports.store.Store` for one process; its queue and leases work on ``database``."""
 
     def __init__(self, url: str, clock: Clock, owner: Owner) -> None:
         """Open the database at ``url``, bringing its tables up to date first.

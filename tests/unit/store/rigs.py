@@ -18,7 +18,7 @@ from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Track
 from orchestrator.ports.queue import JobKind, NewJob
 from orchestrator.ports.store import NewItem
-from orchestrator.store import Owner, SqlLeases, SqlQueue, SqlStore, SqlViews
+from orchestrator.store import Owner, SqlLeases, SqlQueue, SqlStore
 from orchestrator.store.adapter import SqlTransaction
 from orchestrator.store.schema import upgrade
 from orchestrator.store.tables import METADATA
@@ -37,7 +37,6 @@ class Process:
     store: SqlStore
     queue: SqlQueue
     leases: SqlLeases
-    views: SqlViews
 
     async def item(self, number: int = 1, **changes) -> WorkItem:
         item = NewItem(
@@ -84,7 +83,7 @@ def opened(kind: str, folder: Path) -> Iterator[Rig]:
     url = _fresh_sqlite(folder) if kind == "sqlite" else _fresh_postgres()
     clock, dead = ManualClock(START), set[Owner]()
     first = _process(url, clock, Owner(1000, "ours"), dead)
-    rig = Rig(first.store, first.queue, first.leases, first.views, url, clock, dead)
+    rig = Rig(first.store, first.queue, first.leases, url, clock, dead)
     try:
         yield rig
     finally:
@@ -100,7 +99,7 @@ def _process(url: str, clock: ManualClock, owner: Owner, dead: set[Owner]) -> Pr
 
     database = store.database
     return Process(
-        store, SqlQueue(database, alive=alive), SqlLeases(database, alive=alive), SqlViews(database)
+        store, SqlQueue(database, alive=alive), SqlLeases(database, alive=alive)
     )
 
 
