@@ -98,9 +98,7 @@ def _process(url: str, clock: ManualClock, owner: Owner, dead: set[Owner]) -> Pr
         return owner not in dead
 
     database = store.database
-    return Process(
-        store, SqlQueue(database, alive=alive), SqlLeases(database, alive=alive)
-    )
+    return Process(store, SqlQueue(database, alive=alive), SqlLeases(database, alive=alive))
 
 
 def _fresh_sqlite(folder: Path) -> str:

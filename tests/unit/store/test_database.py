@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 from orchestrator.errors import BadInput, Conflict, Malformed, Unavailable
 from orchestrator.ports.queue import JobKind, NewJob
 from orchestrator.store import Owner, SqlQueue, SqlStore
+from orchestrator.store.adapter import SqlTransaction
 from orchestrator.testing.clock import ManualClock
 from tests.unit.store import rigs
 
@@ -28,7 +29,7 @@ def opened(url):
 async def test_only_a_commit_that_changed_something_counts(rig):
     start = rig.store.version()
     await rig.store.transact(lambda tx: tx.projects.recall("cursor"))
-    await rig.views.board()
+    await rig.store.transact(lambda tx: tx.items.all())
     assert rig.store.version() == start
     await rig.store.transact(lambda tx: tx.projects.remember("cursor", "1"))
     await rig.enqueue()
@@ -133,7 +134,8 @@ async def test_pages_are_read_while_somebody_writes(tmp_path):
         writer = sqlite3.connect(tmp_path / "orch.db", isolation_level=None)
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("UPDATE tasks SET title = 'unfinished'")
-        assert [card.title for card in await rig.views.board()] == ["Count twice"]
+        read = rig.store.database.run(lambda unit: SqlTransaction(unit).items.all(), read=True)
+        assert [item.title for item in read] == ["Count twice"]
         writer.close()
 
 
