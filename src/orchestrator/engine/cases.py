@@ -91,7 +91,7 @@ def _queueing(tx: Transaction, item: WorkItem) -> Queueing:
     """Serial gate (ORCH-088), freeze and dependencies: what keeps an item from starting."""
     project = tx.projects.get(item.project)
     others = [other for other in tx.items.open(item.project) if other.task_id != item.task_id]
-    active = next((other for other in others if _occupies_the_place(tx, other)), None)
+    active = next((other for other in others if occupies_the_place(tx, other)), None)
     return Queueing(
         frozen=project.frozen if project is not None else None,
         place_taken_by=active.id if active is not None else _earlier_in_line(tx, item, others),
@@ -108,7 +108,7 @@ def _earlier_in_line(tx: Transaction, item: WorkItem, others: Sequence[WorkItem]
     return None
 
 
-def _occupies_the_place(tx: Transaction, item: WorkItem) -> bool:
+def occupies_the_place(tx: Transaction, item: WorkItem) -> bool:
     """Items that wait for a person do not occupy the project's place (product §4, serial gate)."""
     if item.stage is Stage.CREATED or tx.facts.hold(item.task_id) is not None:
         return False

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from orchestrator.engine.cases import load_case
+from orchestrator.engine.cases import load_case, occupies_the_place
 from orchestrator.engine.item_view import job_view, summary
 from orchestrator.pipeline.decisions import Policy
-from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Stage, Track
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.leases import Leases
@@ -161,14 +160,10 @@ def _serial_gate(tx: Transaction) -> Json:
     """Per project: the item that occupies the place and whether the project is frozen (ORCH-088)."""
     rows: Json = {}
     for project in tx.projects.all():
-        working = [item for item in tx.items.open(project.name) if _is_working(tx, item)]
+        working = [item for item in tx.items.open(project.name) if occupies_the_place(tx, item)]
         rows[project.name] = {
             "active_task": f"{working[0].id}/{working[0].stage}" if working else None,
             "waiting": [item.id for item in tx.items.open(project.name) if item.stage is Stage.CREATED],
             "frozen": project.frozen,
         }
     return rows
-
-
-def _is_working(tx: Transaction, item: WorkItem) -> bool:
-    return item.stage is not Stage.CREATED and tx.facts.hold(item.task_id) is None

@@ -20,7 +20,9 @@ async def check(question: Question, tools: GateTools) -> Verdict:
     return passed(
         question,
         Evidence(
-            source=artifact_path(question.item.id, "01"), producer=question.work.producer, detail="01-04"
+            source=artifact_path(question.item.id, "01"),
+            producer=question.work.producer,
+            detail="documents 01 to 04 are there",
         ),
     )
 

@@ -77,3 +77,8 @@ def call_a_person(reason: str, failure: FailureClass = FailureClass.AGENT) -> In
 def wait_for_a_person(reason: str) -> Inconclusive:
     """What a person does elsewhere changes the answer; the item is not put on hold."""
     return Inconclusive(reason, retry_after=None, waits_for=WaitsFor.PERSON)
+
+
+def counted(number: int, noun: str) -> str:
+    """``number`` of something as people write it: ``1 finding``, ``2 findings``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

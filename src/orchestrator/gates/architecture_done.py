@@ -1,6 +1,6 @@
 """Exit of architecture: at least one decision record was written for this item."""
 
-from orchestrator.gates.answers import call_a_person, passed
+from orchestrator.gates.answers import call_a_person, counted, passed
 from orchestrator.gates.tools import GateTools
 from orchestrator.pipeline.artifacts import artifact, artifact_dir
 from orchestrator.pipeline.verdicts import Evidence, Verdict
@@ -29,7 +29,10 @@ async def check(question: Question, tools: GateTools) -> Verdict:
             return passed(
                 question,
                 Evidence(
-                    source=path, producer=question.work.producer, blob=blob.id, detail=f"{len(paths)} records"
+                    source=path,
+                    producer=question.work.producer,
+                    blob=blob.id,
+                    detail=counted(len(paths), "decision record"),
                 ),
             )
     return call_a_person("; ".join(problems) or f"{prefix}{artifact('06').name}: there is none")

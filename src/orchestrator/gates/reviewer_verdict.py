@@ -1,6 +1,6 @@
 """Exit of review: what ``12-review.md`` says, by its key and by its findings."""
 
-from orchestrator.gates.answers import failed, passed
+from orchestrator.gates.answers import counted, failed, passed
 from orchestrator.gates.artifact import Answered, read_key
 from orchestrator.gates.tools import GateTools
 from orchestrator.pipeline.findings import BLOCKING, blocking, extract_review_findings
@@ -21,13 +21,15 @@ def _judge(question: Question, read: Answered) -> Verdict:
     found = extract_review_findings(read.artifact.document.body)
     demands = tuple(finding.text for finding in blocking(found))
     approved = isinstance(read.key, KeyPassed)
-    evidence = read.artifact.evidence(f"verdict: {read.key.value}, {len(demands)} blocking findings")
+    evidence = read.artifact.evidence(
+        f"verdict: {read.key.value}, {counted(len(demands), 'blocking finding')}"
+    )
     if approved and not demands:
         return passed(question, evidence)
     reason = (
-        f"the verdict is APPROVED, yet {len(demands)} P0/P1 findings are open"
+        f"the verdict is APPROVED, yet {counted(len(demands), 'P0/P1 finding')} open"
         if approved
-        else f"the reviewer requests changes: {len(demands)} P0/P1 findings"
+        else f"the reviewer requests changes: {counted(len(demands), 'P0/P1 finding')}"
     )
     advice = tuple(finding.text for finding in found if finding.severity not in BLOCKING)
     return failed(question, reason, findings=demands, optional=advice, evidence=evidence)

@@ -34,7 +34,7 @@ class SqlJobs:
 
     def finish(self, job: Job, result: Mapping[str, object]) -> bool:
         """End a running job as done; ``False`` when it is not running for us any more."""
-        return self._end(job, status=JobStatus.DONE, result=dict(result))
+        return self._end(job, status=JobStatus.DONE, error="", result=dict(result))
 
     def fail(self, job: Job, error: str, result: Mapping[str, object]) -> bool:
         """End a running job as failed; ``False`` when it is not running for us any more."""

@@ -107,7 +107,7 @@ class SqlQueue:
             Conflict: as `retry`.
         """
         # A handler whose end was not noted is asked again, after a power cut as after a crash.
-        await self._end(job, durable=False, status=JobStatus.DONE, result=dict(result))
+        await self._end(job, durable=False, status=JobStatus.DONE, error="", result=dict(result))
 
     async def requeue_dead(self) -> int:
         """Queue again the running jobs of processes that are gone; how many (inventory §6.4)."""
