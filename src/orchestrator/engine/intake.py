@@ -3,6 +3,7 @@
 Event, rows and job are stored in one transaction; an event that is told again (same content) changes nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -89,7 +90,6 @@ class Intake:
         known = tx.items.by_id(command.id)
         if known is not None:
             return Accepted(known, "started already", fresh=False)
-        bug = BUG_LABEL in {label.lower() for label in command.labels}
         item = tx.items.add(
             NewItem(
                 id=command.id,
@@ -97,7 +97,7 @@ class Intake:
                 title=command.title,
                 description=command.description,
                 tracker_ref=command.tracker_ref,
-                track=Track.BUG if bug else Track.FULL,
+                track=track_of(command.labels),
                 branch=branch_name(command.id, command.title),
                 base=self._base(tx, command.project),
                 labels=command.labels,
@@ -116,6 +116,11 @@ class Intake:
         if state is None:
             raise BadInput(f"unknown project {project}; 'orch project list' shows the registered ones")
         return str(state.settings.get("base_branch") or "main")
+
+
+def track_of(labels: Sequence[str]) -> Track:
+    """The road that an item with these labels takes (ORCH-019)."""
+    return Track.BUG if BUG_LABEL in {label.lower() for label in labels} else Track.FULL
 
 
 def known_item(tx: Transaction, item_id: WorkItemId) -> WorkItem:

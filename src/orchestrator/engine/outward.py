@@ -1,10 +1,12 @@
 """Telling others: tracker states and comments, alerts, clean-up; best effort, each a job of its own."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from datetime import timedelta
+from typing import Final, TypeAlias
 
 from orchestrator.engine.cases import branch_of, load_case
 from orchestrator.engine.messages import Messages
+from orchestrator.engine.shown import expect, is_unread, known_states, settle
 from orchestrator.errors import Rejected
 from orchestrator.pipeline.decisions import Policy, Wait, decide
 from orchestrator.pipeline.ids import WorkItemId
@@ -15,10 +17,13 @@ from orchestrator.ports.forge import Forge
 from orchestrator.ports.leases import Leases
 from orchestrator.ports.merging import Merger
 from orchestrator.ports.notifier import Notifier
-from orchestrator.ports.queue import Done, Ending, Job
+from orchestrator.ports.queue import Done, Ending, Job, Later
 from orchestrator.ports.store import Store
 from orchestrator.ports.tracker import Tracker, TrackerState
 from orchestrator.ports.workspace import Workspace
+
+UNREAD_PAUSE: Final = timedelta(seconds=5)
+"""Before the tracker is written to again that shows a gesture which the poll has not read yet."""
 
 StopRuns: TypeAlias = Callable[[WorkItemId], Awaitable[object]]
 """Ends everything that runs on this host for a work item; when it returns, nothing of it runs any more."""
@@ -40,11 +45,6 @@ def desired_state(case: Case, policy: Policy) -> TrackerState:
     if waits_for_person and item.stage is Stage.DEPLOY:
         return TrackerState.AWAITING_CONFIRM
     return TrackerState.TODO if item.stage is Stage.CREATED else TrackerState.IN_PROGRESS
-
-
-def shown_key(tracker_ref: str) -> str:
-    """Under which name the state that we last wrote to the tracker is remembered (echo recognition)."""
-    return f"tracker-state:{tracker_ref}"
 
 
 class Outward:
@@ -86,10 +86,16 @@ class Outward:
             return Done({"skipped": "no work item"})
         state = desired_state(case, self._policy)
         ref = case.item.tracker_ref
-        # Remembered first: whoever sees the tracker's new state before we are back knows it as our own.
-        if await self._store.transact(lambda tx: tx.projects.recall(shown_key(ref))) != state:
-            await self._store.transact(lambda tx: tx.projects.remember(shown_key(ref), state))
-        await self._tracker.set_state(ref, state)
+        known = await self._store.transact(lambda tx: known_states(tx, ref))
+        ticket = await self._tracker.ticket(ref)
+        if is_unread(ticket, known):
+            return Later(UNREAD_PAUSE, "a person's gesture in the tracker is read first")
+        if ticket.state is not state:
+            # Before and after: whoever reads the tracker in between knows the new state as our own.
+            await self._store.transact(lambda tx: expect(tx, ref, state))
+            await self._tracker.set_state(ref, state)
+        if known != {state}:
+            await self._store.transact(lambda tx: settle(tx, ref, state))
         await self._say_what_is_needed(case, state)
         return Done({"state": state})
 

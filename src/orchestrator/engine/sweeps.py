@@ -42,10 +42,13 @@ class Sweeps:
     async def run(self) -> None:
         """Sweep until cancelled; a neighbour that does not answer is asked again next time."""
         while True:
-            try:
-                self.gestures += await self._tracker_poll.poll()
-                self.asked += await self._recovery.sweep(self._grace)
-            except AdapterError as error:
-                log.warning("sweep_failed", reason=str(error))
+            await self._sweep()
             self.last_run = self._clock.now().isoformat()
             await self._clock.sleep(self._interval)
+
+    async def _sweep(self) -> None:
+        try:
+            self.gestures += await self._tracker_poll.poll()
+            self.asked += await self._recovery.sweep(self._grace)
+        except AdapterError as error:
+            log.warning("sweep_failed", reason=str(error))

@@ -1,15 +1,16 @@
 """Polling the tracker (F-2, ORCH-053): a gesture that sent no message is noticed here."""
 
 from datetime import datetime
+from html import escape
 from typing import Final
 
 import structlog
 
 from orchestrator.engine.desk import Desk
-from orchestrator.engine.intake import Intake
+from orchestrator.engine.intake import Intake, track_of
 from orchestrator.engine.orders import tracker
-from orchestrator.engine.outward import shown_key
-from orchestrator.errors import BadInput
+from orchestrator.engine.shown import known_states, settle
+from orchestrator.errors import AdapterError, BadInput
 from orchestrator.pipeline.commands import (
     Command,
     ConfirmDeploy,
@@ -42,16 +43,27 @@ class TrackerPoll:
         self._projects = projects
 
     async def poll(self) -> int:
-        """Look at every project's changes since the last look; how many gestures were new."""
+        """Look at every project's changes since the last look; how many gestures were new.
+
+        A tracker that does not answer for one project keeps nobody from looking at the others.
+        """
         new = 0
         for project in await self._projects.all():
-            key = f"tracker-cursor:{project.name}"
-            since = await self._cursor(key)
-            tickets = await self._tracker.changed_since(project.name, since)
-            for ticket in tickets:
-                new += await self._notice(ticket)
-            if tickets:
-                await self._remember(key, tickets[-1].updated_at)
+            try:
+                new += await self._poll_project(project.name)
+            except AdapterError as error:
+                log.warning("project_not_polled", project=project.name, reason=str(error))
+        return new
+
+    async def _poll_project(self, project: str) -> int:
+        key = f"tracker-cursor:{project}"
+        since = await self._cursor(key)
+        tickets = await self._tracker.changed_since(project, since)
+        new = 0
+        for ticket in tickets:
+            new += await self._notice(ticket)
+        if tickets:
+            await self._remember(key, tickets[-1].updated_at)
         return new
 
     async def _cursor(self, key: str) -> datetime | None:
@@ -62,53 +74,43 @@ class TrackerPoll:
         await self._store.transact(lambda tx: tx.projects.remember(key, seen.isoformat()))
 
     async def _notice(self, ticket: Ticket) -> bool:
-        """Carry out a person's gesture; the state that we wrote ourselves is no gesture."""
-        await self._note_edits(ticket)
+        """Carry out a person's gesture; a state that we know already is none."""
+        item = await self._store.transact(lambda tx: _note_edits(tx, ticket))
         if ticket.state not in HUMAN_GESTURES:
             return False
-        shown = await self._store.transact(lambda tx: tx.projects.recall(shown_key(ticket.ref)))
-        if shown == ticket.state:
+        if ticket.state in await self._store.transact(lambda tx: known_states(tx, ticket.ref)):
             return False
-        item = await self._store.transact(lambda tx: tx.items.by_ref(ticket.ref))
-        # Known from here on: editing a ticket that still shows this state is not the same gesture again.
-        await self._store.transact(lambda tx: tx.projects.remember(shown_key(ticket.ref), ticket.state))
+        if item is None:
+            return await self._start(ticket)
+        return await self._carry_out(ticket, item)
+
+    async def _carry_out(self, ticket: Ticket, item: WorkItem) -> bool:
+        """Known from then on: editing a ticket that still shows this state is not the same gesture again."""
         try:
-            if item is None:
-                return await self._start(ticket)
             command = await self._command(ticket, item)
             if command is None:
+                await self._store.transact(lambda tx: _put_right(tx, ticket, item))
                 return False
             key = f"{SOURCE}:{ticket.ref}:{ticket.state}:{ticket.updated_at.isoformat()}"
             accepted = await self._intake.accept(command, source=SOURCE, content_key=key)
         except BadInput as error:
             log.info("gesture_ignored", ticket=ticket.number, state=ticket.state, reason=str(error))
-            if item is not None:
-                await self._store.transact(lambda tx: tx.jobs.enqueue(tracker(item)))
+            await self._store.transact(lambda tx: _put_right(tx, ticket, item))
             return False
+        await self._store.transact(lambda tx: settle(tx, ticket.ref, ticket.state))
         return accepted.fresh
 
-    async def _note_edits(self, ticket: Ticket) -> None:
-        """Before work begins, the author may still change what is asked for (a title that QG-0 refused)."""
-
-        def note(tx: Transaction) -> None:
-            item = tx.items.by_ref(ticket.ref)
-            known = item is not None and (item.title, item.description) == (ticket.title, ticket.description)
-            if item is None or known or item.stage is not Stage.CREATED:
-                return
-            tx.items.note_ticket(
-                item.task_id,
-                title=ticket.title,
-                description=ticket.description,
-                labels=ticket.labels,
-                track=item.track,
-            )
-
-        await self._store.transact(note)
-
     async def _start(self, ticket: Ticket) -> bool:
+        """Start the ticket's item; one that cannot start yet is told so, and tried again when it changes."""
         if ticket.state is not TrackerState.TODO:
             return False
-        return (await self._desk.start(ticket, source=SOURCE)).fresh
+        try:
+            accepted = await self._desk.start(ticket, source=SOURCE)
+        except BadInput as error:
+            await self._tracker.put_comment(ticket.ref, "not-started", escape(f"Not started: {error}"))
+            return False
+        await self._store.transact(lambda tx: settle(tx, ticket.ref, ticket.state))
+        return accepted.fresh
 
     async def _command(self, ticket: Ticket, item: WorkItem) -> Command | None:
         """What the person's state means for the item (status-only model, inventory §14)."""
@@ -132,3 +134,26 @@ class TrackerPoll:
 
     async def _is_held(self, item: WorkItem) -> bool:
         return await self._store.transact(lambda tx: tx.facts.hold(item.task_id)) is not None
+
+
+def _note_edits(tx: Transaction, ticket: Ticket) -> WorkItem | None:
+    """The ticket's item; before work begins its author may still change what is asked for."""
+    item = tx.items.by_ref(ticket.ref)
+    if item is None or item.stage is not Stage.CREATED:
+        return item
+    asked = (item.title, item.description, item.labels)
+    if asked != (ticket.title, ticket.description, ticket.labels):
+        tx.items.note_ticket(
+            item.task_id,
+            title=ticket.title,
+            description=ticket.description,
+            labels=ticket.labels,
+            track=track_of(ticket.labels),
+        )
+    return item
+
+
+def _put_right(tx: Transaction, ticket: Ticket, item: WorkItem) -> None:
+    """A gesture that means nothing now is read all the same, and the tracker is to show the truth again."""
+    settle(tx, ticket.ref, ticket.state)
+    tx.jobs.enqueue(tracker(item))

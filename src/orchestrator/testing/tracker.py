@@ -10,7 +10,8 @@ from orchestrator.ports.tracker import Comment, Ticket, TrackerState
 
 
 class MemoryTracker:
-    """The ports ``Tracker`` and ``Filing``; while ``outage`` is set every method of them raises it.
+    """The ports ``Tracker`` and ``Filing``; while ``outage`` is set every method of them raises it,
+    while ``write_outage`` is set the writing of states does.
 
     ``written`` lists every state that was written through the port, also one that changed nothing.
     """
@@ -18,6 +19,7 @@ class MemoryTracker:
     def __init__(self, clock: Clock, *, actor: str = "orchestrator") -> None:
         """No project, no item."""
         self.outage: AdapterError | None = None
+        self.write_outage: AdapterError | None = None
         self.actor = actor
         self.written: list[tuple[str, TrackerState]] = []
         self._clock = clock
@@ -107,6 +109,8 @@ class MemoryTracker:
     async def set_state(self, ref: str, state: TrackerState) -> None:
         """Make ``state`` the item's state."""
         self._answer()
+        if self.write_outage is not None:
+            raise self.write_outage
         ticket = self._find(ref)
         self.written.append((ref, state))
         if ticket.state is not state:

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from orchestrator.engine.aftercare import Aftercare
-from orchestrator.engine.outward import shown_key
+from orchestrator.engine.orders import tracker
 from orchestrator.engine.overview import BLOCK_NAMES, NOT_BUILT, Limits, Overview
+from orchestrator.engine.shown import known_states
 from orchestrator.engine.signals import ForgeSignals
 from orchestrator.errors import BadInput, Rejected, Unavailable
 from orchestrator.pipeline.gates import GateName
@@ -36,11 +37,21 @@ async def test_the_tracker_follows_the_item_to_the_confirm(engine):
 async def test_the_state_is_remembered_before_it_is_written_so_that_its_echo_is_known(engine):
     waits_at(engine, GateName.ANALYSIS_COMPLETE)
     item = await engine.start()
-    engine.tracker.outage = Unavailable("down")
+    engine.tracker.write_outage = Unavailable("down")
     with pytest.raises(Unavailable):
         await engine.settle(JobKind.TRACKER, JobKind.LOOK)
-    known = await engine.store.transact(lambda tx: tx.projects.recall(shown_key(item.tracker_ref)))
-    assert known == TrackerState.IN_PROGRESS
+    known = await engine.store.transact(lambda tx: known_states(tx, item.tracker_ref))
+    assert TrackerState.IN_PROGRESS in known
+
+
+async def test_a_gesture_that_nobody_has_read_is_not_written_over(engine):
+    waits_at(engine, GateName.ANALYSIS_COMPLETE)
+    item = await engine.start()
+    await engine.settle(JobKind.TRACKER, JobKind.LOOK)
+    engine.tracker.move(item.tracker_ref, TrackerState.CANCELLED)
+    await engine.store.transact(lambda tx: tx.jobs.enqueue(tracker(item)))
+    await engine.worker().drain(timedelta(seconds=5))
+    assert (await engine.tracker.ticket(item.tracker_ref)).state is TrackerState.CANCELLED
 
 
 async def test_a_tracker_that_is_down_does_not_keep_the_item(engine):

@@ -217,3 +217,21 @@ async def test_a_merge_counts_although_the_owners_checked_out_base_takes_no_push
     assert ref(path, "refs/heads/main") == merged
     assert ref(person, "refs/heads/main") == before
     await forge.aclose()
+
+
+async def test_the_base_cannot_be_pushed_to(forge, person):
+    path = await forge.host("shop", person, "main")
+    base = ref(path, "refs/heads/main")
+    commit(person, {"app.py": "behind your back\n"})
+    for refspec in ("main", "+main", ":main"):
+        assert "rejected" in push(person, path, refspec)
+    assert ref(path, "refs/heads/main") == base
+
+
+async def test_another_branch_can_be_pushed_with_force(forge, person):
+    path = await forge.host("shop", person, "main")
+    await pull_of(forge, person)
+    git(person, "checkout", "--quiet", BRANCH)
+    git(person, "commit", "--quiet", "--amend", "-m", "reworded")
+    push(person, path, f"+HEAD:refs/heads/{BRANCH}")
+    assert ref(path, f"refs/heads/{BRANCH}") == git(person, "rev-parse", "HEAD")
