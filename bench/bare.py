@@ -13,18 +13,18 @@ from instant import documents, write
 from orchestrator.pipeline.stages import WORKING, Stage
 
 CONTENTS = (
-    "filing: fetch upstream → forge, fetch forge → mirror",
+    "filing: fetch upstream → forge → mirror",
     "each of the 7 stages: bring the worktree to the branch's head (worktree add first; then reset --hard "
     "and clean), write the documents, add, commit, push the run's ref and the branch in one go, and read the "
     "document that the stage's gate judges from the commit",
     "CI of development: clone --shared, checkout, run the test process, delete the clone",
-    "merge: fetch, look that the base is contained, commit-tree, update-ref, push the base to upstream, "
-    "fetch",
+    "merge: fetch upstream → forge → mirror, look that the base is contained, commit-tree, update-ref, push "
+    "the base to upstream, fetch",
 )
 
 
 class BareRoad:
-    """An upstream, a bare forge and a bare mirror, laid out as the product's; one item goes the whole road."""
+    """An upstream, a bare forge and a bare mirror, laid out as the product's, for items one after another."""
 
     def __init__(self, root: Path, upstream: Path) -> None:
         root.mkdir(parents=True)
@@ -38,7 +38,6 @@ class BareRoad:
 
     def go(self, item: str) -> None:
         """Everything of one item, from its filing to its merge and deploy log."""
-        self._git("fetch", "--quiet", str(self._upstream), "+main:refs/upstream/main", cwd=self._forge)
         self._fetch()
         worktree = self._root / "worktrees" / item
         base = self._git("rev-parse", "refs/remotes/origin/main", cwd=self._mirror)
@@ -83,9 +82,14 @@ class BareRoad:
         made = self._git("commit-tree", tree, "-p", base, "-p", tip, "-m", f"Merge {item}", cwd=self._forge)
         self._git("update-ref", main, made, cwd=self._forge)
         self._git("push", "--quiet", str(self._upstream), main, cwd=self._forge)
-        self._fetch()
+        self._fetch_mirror()
 
     def _fetch(self) -> None:
+        """Upstream → forge → mirror."""
+        self._git("fetch", "--quiet", str(self._upstream), "+main:refs/upstream/main", cwd=self._forge)
+        self._fetch_mirror()
+
+    def _fetch_mirror(self) -> None:
         refs = "+refs/heads/*:refs/remotes/origin/*"
         self._git("fetch", "--quiet", "--no-tags", "--prune", str(self._forge), refs, cwd=self._mirror)
 

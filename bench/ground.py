@@ -1,4 +1,4 @@
-"""The ground on which everything is measured: a repository of a usual size, and an installation of its own."""
+"""The ground on which everything is measured: a repository of a usual size, and an installation."""
 
 import os
 import random

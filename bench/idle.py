@@ -27,9 +27,9 @@ async def measure(root: Path, seconds: float) -> Part:
     """Serve an installation with one project and one finished item, wait until it is quiet, and watch it."""
     upstream = make_repository(root / "upstream")
     home = root / "home"
-    async with installation(settings_below(home), {"idle": upstream}, producers=instant_producers) as app:
-        async with working(app):
-            await travel(app, "idle")
+    opened = installation(settings_below(home), {"idle": upstream}, producers=instant_producers)
+    async with opened as app, working(app):
+        await travel(app, "idle")
     return await asyncio.to_thread(_watch, home, seconds)
 
 

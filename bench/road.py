@@ -21,6 +21,7 @@ from orchestrator.plumbing.git import Git
 LOOK = 0.02
 DEADLINE = timedelta(seconds=30)
 RATIO = 1.5
+BUDGET_S = 35.0
 TITLE = "Answer the question of everything"
 
 
@@ -33,14 +34,17 @@ async def measure(root: Path, rounds: int) -> Part:
     ours: list[float] = []
     processes: list[int] = []
     settings = settings_below(root / "home")
-    async with installation(settings, {"road": upstream}, producers=instant_producers) as app:
-        async with working(app):
-            await travel(app, "road")
-            for number in range(rounds):
-                plain.append(await asyncio.to_thread(_timed, bare, f"BARE-{number}"))
-                with counted() as count:
-                    ours.append(await travel(app, "road"))
-                processes.append(len(count))
+    opened = installation(settings, {"road": upstream}, producers=instant_producers)
+    async with opened as app, working(app):
+        await travel(app, "road")
+        until = time.monotonic() + BUDGET_S
+        for number in range(rounds):
+            plain.append(await asyncio.to_thread(_timed, bare, f"BARE-{number}"))
+            with counted() as count:
+                ours.append(await travel(app, "road"))
+            processes.append(len(count))
+            if time.monotonic() > until:
+                break
     return _part(bare, plain, ours, median(processes))
 
 
@@ -56,6 +60,7 @@ def _part(bare: BareRoad, plain: list[float], ours: list[float], processes: floa
     part.add(Figure(f"bare git and process commands ({commands})", median(plain), "ms"))
     part.add(Figure("git processes that the orchestrator started", processes, ""))
     part.add(Figure("ratio (median of the pairs)", ratio, "", aim=RATIO, costs=costs))
+    part.add(Figure("ratio of the fastest of each", min(ours) / min(plain), ""))
     return part
 
 

@@ -154,16 +154,6 @@ class PostDeploy(Section):
     error_rate: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] | None = None
     fail_threshold: Annotated[int, Field(strict=True, ge=1, le=1000)] = 3
 
-    @property
-    def window(self) -> timedelta:
-        """How long production is watched."""
-        return timedelta(seconds=self.window_s)
-
-    @property
-    def interval(self) -> timedelta:
-        """The time between two probes."""
-        return timedelta(seconds=self.interval_s)
-
     @model_validator(mode="after")
     def _probes_fit(self) -> Self:
         if self.interval_s > self.window_s:

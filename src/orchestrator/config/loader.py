@@ -11,7 +11,6 @@ from typing import Final
 from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
-from orchestrator.config.contract import Contract, ContractError, parse_contract
 from orchestrator.config.effect import WITHOUT_EFFECT
 from orchestrator.config.fields import allowed, env_name, shown, tolerance
 from orchestrator.config.groups.agents import ROLES, timeout_overrides
@@ -71,23 +70,6 @@ def _idle(settings: Settings) -> Iterator[str]:
     for name in sorted(WITHOUT_EFFECT):
         if getattr(settings, name) != Settings.model_fields[name].default:
             yield f"{env_name(name)} has no effect in this version"
-
-
-def read_contract_file(path: Path) -> Contract:
-    """Read a contract; a file that is missing declares nothing.
-
-    Raises:
-        ContractError: the file is no valid contract.
-        BadInput: the file cannot be read.
-    """
-    try:
-        return parse_contract(path.read_text(encoding="utf-8"), source=str(path))
-    except FileNotFoundError:
-        return Contract.empty()
-    except UnicodeDecodeError:
-        raise ContractError(f"{path}:1:1: the file is not UTF-8; save it in that encoding") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _layers(overrides: Mapping[str, object], warnings: list[str]) -> list[_Layer]:

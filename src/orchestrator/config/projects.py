@@ -9,7 +9,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    TypeAdapter,
     ValidationError,
     field_validator,
     model_validator,
@@ -88,36 +87,6 @@ class Project(BaseModel):
     def repository(self) -> str:
         """The repository's own name: the last part of its address, without ``.git``."""
         return re.split(r"[/:]", self.repo_url.rstrip("/"))[-1].removesuffix(".git")
-
-    @property
-    def owner(self) -> str:
-        """Who owns the repository on the forge: the part of the address before the repository's name."""
-        parts = re.split(r"[/:]", self.repo_url.rstrip("/"))
-        return parts[-2] if len(parts) > 1 else ""
-
-
-_PROJECTS: Final = TypeAdapter(tuple[Project, ...])
-
-
-def parse_projects(text: str) -> tuple[Project, ...]:
-    """Read the setting ``projects_json``; an empty text means no projects.
-
-    Raises:
-        BadInput: it is no JSON list of projects, or two of them share name or prefix.
-    """
-    if not text.strip():
-        return ()
-    try:
-        projects = _PROJECTS.validate_json(text)
-    except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)[0]
-        raise BadInput(f"ORCH_PROJECTS_JSON: {_described(details['loc'], details['msg'])}") from None
-    for attribute in ("name", "prefix"):
-        values = [getattr(project, attribute) for project in projects]
-        twice = sorted({value for value in values if values.count(value) > 1})
-        if twice:
-            raise BadInput(f"ORCH_PROJECTS_JSON: two projects have the {attribute} {twice[0]!r}; rename one")
-    return projects
 
 
 def make_project(values: Mapping[str, object]) -> Project:

@@ -23,6 +23,15 @@ class Scope:
         )
         return scope_applies(self.repos, known, declared)
 
+    def takes(self, project: str, *, declared: bool) -> bool:
+        """Whether a runner takes the stage: the contract says how, or says nothing and nothing is to be done.
+
+        Our own repository without the section is left to the agent.
+        """
+        if self.enabled and not declared:
+            return not self.is_ours(project)
+        return self.covers(project, declared=declared)
+
     def is_ours(self, project: str) -> bool:
         """Whether ``project`` holds the orchestrator itself."""
         return project == self.self_hosting

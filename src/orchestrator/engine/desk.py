@@ -1,7 +1,6 @@
 """The desk: everything that a person can ask for, for the command line, the API and the dashboard alike."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from orchestrator.engine.cases import branch_of
 from orchestrator.engine.intake import Accepted, Intake, known_item
@@ -24,8 +23,6 @@ from orchestrator.ports.store import Store, Transaction
 from orchestrator.ports.subjects import analysis_subject
 from orchestrator.ports.tracker import Filing, Ticket
 from orchestrator.ports.workspace import Workspace
-
-ESTOP: Final = "estop"
 
 
 class Desk:

@@ -13,7 +13,7 @@ from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.items import Case, Hold, WorkItem
 from orchestrator.pipeline.verdicts import Failed, Inconclusive, Passed, Verdict, answer_of
 from orchestrator.ports.agent import RunView
-from orchestrator.ports.queue import Job, JobKind, JobStatus
+from orchestrator.ports.queue import ACTIVE, Job, JobKind
 from orchestrator.ports.store import Transaction, TransitionRow, VerdictRow
 
 Json: TypeAlias = dict[str, object]
@@ -252,7 +252,7 @@ def job_view(job: Job) -> Json:
         "finished_at": _when(job.finished_at),
         "seconds": work_seconds(job),
         "error": job.error,
-        "is_active": job.status in (JobStatus.QUEUED, JobStatus.RUNNING),
+        "is_active": job.status in ACTIVE,
         "result": dict(job.result),
     }
 

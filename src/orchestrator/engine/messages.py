@@ -56,7 +56,6 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "hold": "On hold: {reason}. Who can unblock it: {who}.",
         "approve": "The analysis is ready. Set the state to Approved (or Rejected, with a comment).",
         "confirm": "Merged as {commit}. Set the state to Confirm Deploy to let production change.",
-        "degraded": "Production is degraded after the deploy: {reason}",
     },
     Language.RU: {
         "verdict": "Вердикт",
@@ -68,7 +67,6 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "hold": "Остановлено: {reason}. Кто может снять: {who}.",
         "approve": "Анализ готов. Переведите задачу в Approved (или в Rejected с комментарием).",
         "confirm": "Слито как {commit}. Переведите задачу в Confirm Deploy, чтобы разрешить деплой.",
-        "degraded": "Продакшен деградировал после деплоя: {reason}",
     },
 }
 
@@ -128,10 +126,6 @@ class Messages:
     def confirm_request(self, commit: str) -> str:
         """The request for the second of the two human decisions (Phase A, ORCH-059)."""
         return escape(_WORDS[self.language]["confirm"].format(commit=commit[:10]))
-
-    def degraded(self, reason: str) -> str:
-        """What the post-deploy monitor found."""
-        return escape(_WORDS[self.language]["degraded"].format(reason=reason))
 
 
 def spell_duration(duration: timedelta) -> str:

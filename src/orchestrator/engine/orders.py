@@ -37,7 +37,7 @@ def task_content(item: WorkItem, note: str = "") -> str:
     return "\n".join([*lines, f"Note: {note}"] if note else lines)
 
 
-def produce(item: WorkItem, role: Role, *, reason: str = "", delay: timedelta = timedelta()) -> NewJob:
+def produce(item: WorkItem, role: Role, *, reason: str = "") -> NewJob:
     """Order the work of the item's stage, on the code that its branch holds now."""
     return NewJob(
         kind=JobKind.PRODUCE,
@@ -49,12 +49,11 @@ def produce(item: WorkItem, role: Role, *, reason: str = "", delay: timedelta = 
         commit=item.head,
         code=item.code,
         content=task_content(item, reason),
-        delay=delay,
     )
 
 
-def watch(item: WorkItem, *, delay: timedelta = timedelta()) -> NewJob:
-    """Order (the next tick of) the post-deploy monitor."""
+def watch(item: WorkItem) -> NewJob:
+    """Order the post-deploy monitor, whose one job puts itself off from tick to tick."""
     return NewJob(
         kind=JobKind.WATCH,
         task_id=item.task_id,
@@ -65,7 +64,6 @@ def watch(item: WorkItem, *, delay: timedelta = timedelta()) -> NewJob:
         commit=item.merged,
         content=task_content(item),
         dedup=f"watch:{item.task_id}",
-        delay=delay,
     )
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
 
 import structlog
 
@@ -14,10 +13,8 @@ from orchestrator.pipeline.stages import TERMINAL
 from orchestrator.pipeline.verdicts import FailureClass
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.leases import Leases
-from orchestrator.ports.queue import JobKind, JobStatus, Queue
+from orchestrator.ports.queue import ACTIVE, JobKind, JobStatus, Queue
 from orchestrator.ports.store import Store, Transaction
-
-_ACTIVE: Final = (JobStatus.QUEUED, JobStatus.RUNNING)
 
 log = structlog.get_logger(__name__)
 
@@ -106,7 +103,7 @@ def _ask_about_open_items(tx: Transaction) -> int:
 
 def _has_active_job(tx: Transaction, item: WorkItem) -> bool:
     return any(
-        job.status in _ACTIVE and job.kind in (JobKind.PRODUCE, JobKind.LOOK)
+        job.status in ACTIVE and job.kind in (JobKind.PRODUCE, JobKind.LOOK)
         for job in tx.jobs.of_item(item.task_id)
     )
 
@@ -114,7 +111,7 @@ def _has_active_job(tx: Transaction, item: WorkItem) -> bool:
 def _is_left_lying(tx: Transaction, item: WorkItem) -> bool:
     """A terminal item that nobody cleaned up after, and whose production is not being watched any more."""
     jobs = tx.jobs.of_item(item.task_id)
-    if any(job.kind is JobKind.WATCH and job.status in _ACTIVE for job in jobs):
+    if any(job.kind is JobKind.WATCH and job.status in ACTIVE for job in jobs):
         return False
     cleanups = [job.status for job in jobs if job.kind is JobKind.CLEANUP]
     return not cleanups or cleanups[-1] is JobStatus.FAILED

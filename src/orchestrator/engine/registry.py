@@ -3,14 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.config.contract import Contract, parse_contract
+from orchestrator.config.contract import CONTRACT_FILE, Contract, parse_contract
 from orchestrator.config.projects import Project, make_project
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.pipeline.ids import Commit, WorkItemId
 from orchestrator.ports.store import ProjectState, Store
 from orchestrator.ports.workspace import Branch, Workspace
 
-CONTRACT_FILE: Final = ".orchestrator.yml"
 NO_PORTS: Final = (0, 0)
 
 

@@ -12,6 +12,7 @@ from orchestrator.forges.mirror import Mirror
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.git.locks import remove_stale_locks
+from orchestrator.plumbing.git.trees import NOTES
 from orchestrator.plumbing.git.worktrees import (
     clean,
     detached_head,
@@ -20,8 +21,6 @@ from orchestrator.plumbing.git.worktrees import (
     remove,
     reset_hard,
 )
-
-_NOTES = ".task-*.md"
 
 
 class Checkouts:
@@ -109,5 +108,5 @@ def is_worktree(mirror: Mirror, directory: Path) -> bool:
 
 
 def _delete_notes(directory: Path) -> None:
-    for note in directory.glob(_NOTES):
+    for note in directory.glob(NOTES):
         note.unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """What the commits of mirrors hold, remembered: a commit never changes, so git is asked once."""
 
-import re
 from collections import OrderedDict
 from hashlib import new as new_hash
 from pathlib import Path
@@ -18,7 +17,6 @@ FILES_KEPT: Final = 512
 LARGEST_KEPT: Final = 32_768
 """Bytes of the largest file that is remembered."""
 
-_FULL_ID: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _DOCUMENTS: Final = tuple(row.name for row in CATALOGUE if "*" not in row.name)
 
 
@@ -65,7 +63,7 @@ class Commits:
         if known is not None:
             return known
         answer = await trees.is_ancestor(self._git, mirror, ancestor, commit)
-        return self._ancestry.put(answer, mirror, ancestor, commit) if _FULL_ID.match(commit) else answer
+        return self._ancestry.put(answer, mirror, ancestor, commit) if trees.is_object_id(commit) else answer
 
     async def tree_of(self, mirror: Path, commit: Commit) -> str:
         """Object id of the tree of ``commit``."""
@@ -103,7 +101,7 @@ class _Kept(Generic[Value]):
         return self._values[key]
 
     def put(self, value: Value, mirror: Path, commit: Commit, other: str = "") -> Value:
-        if _FULL_ID.match(commit):
+        if trees.is_object_id(commit):
             self._values[mirror, commit, other] = value
             if len(self._values) > self._limit:
                 self._values.popitem(last=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,15 @@ from orchestrator.errors import Rejected
 from orchestrator.forges.sources import inspect
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
-from orchestrator.plumbing.git.refs import fetch, init_bare, loose_ref, push, push_together, remote_refs
+from orchestrator.plumbing.git.refs import (
+    fetch,
+    init_bare,
+    loose_ref,
+    may_have_ref,
+    push,
+    push_together,
+    remote_refs,
+)
 
 TRACKING: Final = "refs/remotes/origin/"
 _HEADS: Final = f"+refs/heads/*:{TRACKING}*"
@@ -64,17 +72,20 @@ class Mirror:
 
     async def branches(self, *names: str) -> dict[str, Commit]:
         """Where these branches stand as last refreshed; one that does not exist is not in the answer."""
-        known = {name: loose_ref(self.path, f"{TRACKING}{name}") for name in names}
-        if None not in known.values():
-            return {name: Commit(commit) for name, commit in known.items() if commit is not None}
-        refs = [f"{TRACKING}{name}" for name in names]
+        read = {name: loose_ref(self.path, f"{TRACKING}{name}") for name in names}
+        known = {name: Commit(commit) for name, commit in read.items() if commit is not None}
+        others = [f"{TRACKING}{name}" for name in names if name not in known]
+        doubtful = [ref for ref in others if may_have_ref(self.path, ref)]
+        return known | await self._asked(doubtful) if doubtful else known
+
+    async def _asked(self, refs: Sequence[str]) -> dict[str, Commit]:
         answer = await self._git.run(
             "for-each-ref", "--format=%(objectname) %(refname)", *refs, cwd=self.path
         )
         pairs = (line.partition(" ") for line in answer.text.splitlines())
         found = {ref.removeprefix(TRACKING): Commit(commit) for commit, _, ref in pairs}
         # A name also matches the branches below it as if it were a directory.
-        return {name: commit for name, commit in found.items() if name in names}
+        return {name: commit for name, commit in found.items() if f"{TRACKING}{name}" in refs}
 
     async def at_forge(self, *refs: str) -> dict[str, Commit]:
         """Where these refs stand at the forge right now."""

@@ -10,7 +10,7 @@ from orchestrator.forges.mirror import TRACKING
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Author, Git
 from orchestrator.plumbing.git.locks import remove_stale_locks
-from orchestrator.plumbing.git.trees import head_of, is_ancestor
+from orchestrator.plumbing.git.trees import NOTES, head_of, is_ancestor
 from orchestrator.plumbing.git.worktrees import commit_all, status
 
 _SHOWN: Final = 5
@@ -74,7 +74,7 @@ class Work:
         env = {"GIT_INDEX_FILE": str(Path(place) / "index")}
         try:
             await self._git.run("read-tree", head, cwd=directory, env=env)
-            everything = ("add", "--all", "--", ".", ":(exclude,top,glob).task-*.md")
+            everything = ("add", "--all", "--", ".", f":(exclude,top,glob){NOTES}")
             await self._git.run(*everything, cwd=directory, env=env)
             tree = (await self._git.run("write-tree", cwd=directory, env=env)).text
         finally:

@@ -23,7 +23,7 @@ from orchestrator.ports.workspace import Author, Blob, Branch, Head, RebaseConfl
 
 log = structlog.get_logger(__name__)
 
-COMMITTER: Final = Author("Orchestrator", "orchestrator@localhost")
+COMMITTER: Final = plumbing.Author("Orchestrator", "orchestrator@localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,13 @@ class MirrorWorkspace:
         remotes: Callable[[str], Remote],
         git: plumbing.Git,
         *,
-        committer: Author = COMMITTER,
         follow: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._places = places
         self._remotes = remotes
         self._follow = follow
         self._git = git
-        self._committer = plumbing.Author(committer.name, committer.email)
+        self._committer = COMMITTER
         self._checkouts = Checkouts(git)
         self._work = Work(git)
         self._mirrors: dict[str, Mirror] = {}

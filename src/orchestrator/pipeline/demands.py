@@ -23,7 +23,7 @@ class Source(StrEnum):
     PIPELINE = "pipeline"
 
 
-DEFAULT_PRIORITY: Final = (Source.GOVERNANCE, Source.PERSON, Source.REVIEWER, Source.TESTER)
+PRIORITY: Final = (Source.GOVERNANCE, Source.PERSON, Source.REVIEWER, Source.TESTER)
 """Governance > reviewer > tester (product §4); a person stands above both of these, all others come last."""
 
 
@@ -94,14 +94,12 @@ def subjects_of(text: str) -> frozenset[str]:
     return frozenset(subject for subject in found if len(subject) >= 3)
 
 
-def merge(
-    current: Sequence[Demand], standing: Iterable[Demand], priority: Sequence[Source] = DEFAULT_PRIORITY
-) -> tuple[Merged, ...]:
+def merge(current: Sequence[Demand], standing: Iterable[Demand]) -> tuple[Merged, ...]:
     """The contradictions that touch a current demand; ``standing`` are rules and demands of earlier rounds.
 
     Among equals the newer demand leads.
     """
-    order = {source: place for place, source in enumerate(priority)}
+    order = {source: place for place, source in enumerate(PRIORITY)}
     named: dict[str, list[tuple[Demand, bool]]] = {}
     for demand in dict.fromkeys((*current, *standing)):
         polarity = forbids(demand.text)

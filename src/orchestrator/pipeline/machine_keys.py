@@ -143,7 +143,6 @@ _staging: Final = _one_of("staging_status", ("SUCCESS",), ("FAILED",))
 _deploy: Final = _one_of("deploy_status", ("SUCCESS",), ("FAILED",))
 _security: Final = _one_of("security_status", ("PASS", "PASSED", "SUCCESS"), ("FAIL", "FAILED"))
 _coverage: Final = _one_of("coverage_status", ("PASS", "PASSED", "SUCCESS"), ("FAIL", "FAILED"))
-_post_deploy: Final = _one_of("post_deploy_status", ("HEALTHY",), ("DEGRADED",))
 
 
 def read_reviewer_verdict(meta: Mapping[str, object], problems: Problems = ()) -> KeyAnswer:
@@ -169,11 +168,6 @@ def read_security_status(meta: Mapping[str, object], problems: Problems = ()) ->
 def read_coverage_status(meta: Mapping[str, object], problems: Problems = ()) -> KeyAnswer:
     """What ``11-coverage-report.md`` says: ``coverage_status:`` alone, ``PASS`` or ``FAIL``."""
     return _coverage(meta, problems)
-
-
-def read_post_deploy_status(meta: Mapping[str, object], problems: Problems = ()) -> KeyAnswer:
-    """What ``16-post-deploy-log.md`` says: ``HEALTHY`` or ``DEGRADED``; no gate reads it (inventory §4.4)."""
-    return _post_deploy(meta, problems)
 
 
 MACHINE_KEYS: Final[Mapping[GateName, Reader]] = {

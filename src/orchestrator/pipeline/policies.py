@@ -1,15 +1,12 @@
-"""Ladders and naming rules: which limit, model and effort a run gets, and what its branch is called.
+"""Ladders and naming rules: which model and effort a run gets, and what its branch is called.
 
 Nothing here logs: a ladder returns its value together with the warnings that the caller should show.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
 from typing import Final, Generic, TypeVar
 
 from orchestrator.pipeline.ids import WorkItemId
@@ -26,26 +23,6 @@ class Resolved(Generic[Value]):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Ceilings of one scope (run, role, item, project or day); ``None`` means no ceiling."""
-
-    tokens: int | None = None
-    usd: Decimal | None = None
-    runs: int | None = None
-    wall: timedelta | None = None
-
-
-DEFAULT_TIMEOUT: Final = timedelta(seconds=1800)
-ROLE_TIMEOUTS: Final[Mapping[Role, timedelta]] = {
-    Role.DEVELOPER: timedelta(seconds=3600),
-    Role.REVIEWER: timedelta(seconds=3000),
-}
-"""The dedicated budgets (ORCH-109); every other role gets the general one."""
-
-LONGEST_TIMEOUT: Final = timedelta(days=1)
-"""A limit above this is a slip of the pen: nothing would ever end such a run."""
-
 VALID_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 EFFORT_FLOOR: Final[Mapping[Role, str]] = {
     Role.ANALYST: "high",
@@ -59,57 +36,6 @@ EFFORT_FLOOR: Final[Mapping[Role, str]] = {
 
 _CLAUDE_MODEL: Final = re.compile(r"claude-[a-z0-9][a-z0-9.-]*(?:\[[a-z0-9]+\])?", re.ASCII)
 _ANY_MODEL: Final = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]*", re.ASCII)
-
-
-def resolve_timeout(
-    role: Role,
-    overrides: str | Mapping[str, object] = "",
-    dedicated: Mapping[str, object] | None = None,
-    default: object = None,
-) -> Resolved[timedelta]:
-    """The wall-clock limit of one run: override of the role, its dedicated key, the general one (ORCH-109).
-
-    ``overrides`` is the JSON of ``agent_timeout_overrides_json`` or what was parsed from it, ``dedicated``
-    the role keys that are set, ``default`` is ``agent_timeout_seconds``; all figures are seconds. What is
-    malformed or out of range is dropped with a warning.
-    """
-    table, warnings = _overrides(overrides)
-    steps = [
-        ("agent_timeout_overrides_json", table.get(role.value)),
-        (f"agent_timeout_{role.value}_s", (dedicated or {}).get(role.value)),
-    ]
-    if role not in ROLE_TIMEOUTS:
-        steps.append(("agent_timeout_seconds", default))
-    for name, raw in steps:
-        if raw is None or raw == "":
-            continue
-        limit = _seconds(raw)
-        if limit is not None:
-            return Resolved(limit, tuple(warnings))
-        warnings.append(f"{name}: {raw!r:.60} is not a number of seconds from 1 to a day; ignored")
-    return Resolved(ROLE_TIMEOUTS.get(role, DEFAULT_TIMEOUT), tuple(warnings))
-
-
-def _overrides(raw: str | Mapping[str, object]) -> tuple[Mapping[str, object], list[str]]:
-    if not isinstance(raw, str):
-        return raw, []
-    if not raw.strip():
-        return {}, []
-    try:
-        parsed = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}, ["agent_timeout_overrides_json is not JSON; ignored"]
-    if not isinstance(parsed, dict):
-        return {}, ["agent_timeout_overrides_json is not an object of role and seconds; ignored"]
-    return parsed, []
-
-
-def _seconds(raw: object) -> timedelta | None:
-    if isinstance(raw, str) and re.fullmatch(r"\s*\d{1,9}\s*", raw, re.ASCII):
-        raw = int(raw)
-    if isinstance(raw, bool) or not isinstance(raw, (int, float)):
-        return None
-    return timedelta(seconds=raw) if 1 <= raw <= LONGEST_TIMEOUT.total_seconds() else None
 
 
 def is_valid_model(name: str, cli: str = "claude") -> bool:

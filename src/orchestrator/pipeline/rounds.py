@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.pipeline.demands import DEFAULT_PRIORITY, Demand, Merged, Source, merge, source_of
+from orchestrator.pipeline.demands import Demand, Merged, Source, merge, source_of
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import CodeId, WorkItemId
 from orchestrator.pipeline.markdown import closes_its_fences, fenced, fits_in_list
@@ -115,9 +115,7 @@ def compose_task(
     rounds: Sequence[Round] = (),
     *,
     language: Language = Language.EN,
-    cap: int = MAX_DEVELOPER_RETRIES,
     governance: Sequence[str] = (),
-    priority: Sequence[Source] = DEFAULT_PRIORITY,
 ) -> str:
     """The text of ``.task-<role>.md``; the last of ``rounds`` is the present one, the others are its history.
 
@@ -134,8 +132,8 @@ def compose_task(
         current, earlier = rounds[-1], rounds[:-1]
         standing = [Demand(Source.GOVERNANCE, text) for text in governance]
         standing += [demand for past in earlier for demand in _demands(past)]
-        merged = merge(_demands(current), standing, priority)
-        parts += _present(current, merged, texts, cap)
+        merged = merge(_demands(current), standing)
+        parts += _present(current, merged, texts)
         parts += _past(earlier, texts)
     return "\n\n".join(parts) + "\n"
 
@@ -156,13 +154,13 @@ def _demands(round_: Round) -> list[Demand]:
     return [Demand(source, text, round_.number) for text in round_.findings]
 
 
-def _present(round_: Round, merged: Sequence[Merged], texts: Mapping[str, str], cap: int) -> list[str]:
+def _present(round_: Round, merged: Sequence[Merged], texts: Mapping[str, str]) -> list[str]:
     yielding = {
         demand.text for one in merged for demand in one.yielding if demand.round_number == round_.number
     }
     must = [text for text in round_.findings if text not in yielding]
     parts = [
-        "## " + texts["round"].format(number=round_.number, cap=cap),
+        "## " + texts["round"].format(number=round_.number, cap=MAX_DEVELOPER_RETRIES),
         _told("refused", round_, texts),
     ]
     if must:

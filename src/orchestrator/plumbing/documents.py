@@ -15,8 +15,6 @@ from typing import Final, TypeAlias
 
 import yaml
 
-from orchestrator.errors import Malformed
-
 Value: TypeAlias = str | list["Value"] | dict[str, "Value"]
 
 # The largest document that is read. Artifacts are written by agents; a longer one is a mistake or an attack.
@@ -50,18 +48,16 @@ class _Open:
     """A mapping or list that is being read."""
 
     content: dict[str, Value] | list[Value]
-    line: int
     key: str | None = None
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The values of one YAML text as far as they are read, with the lines on which the outer keys stand."""
+    """The values of one YAML text as far as they are read."""
 
     first_line: int
     stack: list[_Open] = field(default_factory=list)
     root: Value | None = None
-    key_lines: dict[str, int] = field(default_factory=dict)
 
     def take(self, event: yaml.Event) -> None:
         """Takes in the next event.
@@ -94,7 +90,7 @@ class _Reading:
         if len(self.stack) >= DEPTH_LIMIT:
             raise _Ambiguous(f"nested deeper than {DEPTH_LIMIT} levels", self._line(event))
         self._put(content, event, scalar=False)
-        self.stack.append(_Open(content, self._line(event)))
+        self.stack.append(_Open(content))
 
     def _put(self, value: Value, event: yaml.Event, *, scalar: bool) -> None:
         if not self.stack:
@@ -112,8 +108,6 @@ class _Reading:
             raise _Ambiguous(f"two values for one key ({value})", self._line(event))
         else:
             owner.key = value
-            if len(self.stack) == 1:
-                self.key_lines[value] = self._line(event)
 
     def _line(self, event: yaml.Event) -> int:
         return self.first_line + (event.start_mark.line if event.start_mark else 0)
@@ -128,11 +122,9 @@ class _Ambiguous(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A document cut at its fences; joined again the four give the text."""
+    """A document cut at its fences."""
 
-    opening: str
     block: str
-    closing: str
     body: str
 
 
@@ -167,30 +159,6 @@ def render_document(meta: Mapping[str, str | int], body: str) -> str:
     return "".join(["---\n", *lines, "---\n", _SURROGATE.sub("\ufffd", body)])
 
 
-def with_values(text: str, values: Mapping[str, str | int]) -> str:
-    """The document with these values set; every other line and the body stay byte for byte as they were.
-
-    New names are added at the end of the block; a text without frontmatter gets one.
-
-    Raises: Malformed when the block cannot be read or edited. ValueError for a name that is none.
-    """
-    parts = _split(text)
-    if parts == NO_FRONTMATTER:
-        return render_document(values, text)
-    if isinstance(parts, str):
-        raise Malformed(f"frontmatter: {parts}")
-    reading, problems = _read(parts.block, first_line=0)
-    if problems:
-        raise Malformed(f"frontmatter: {'; '.join(problems)}")
-    changed = parts.opening + _replaced(parts.block, reading.key_lines, values) + parts.closing + parts.body
-    # A block in braces, indented or with unusual line ends cannot be edited by lines: all of them show here.
-    written = {name: _SURROGATE.sub("\ufffd", str(value)) for name, value in values.items()}
-    expected = dict(_meta(reading, ())) | written
-    if parse_document(changed).meta != expected:
-        raise Malformed("frontmatter: not one value on each line, so it cannot be edited")
-    return changed
-
-
 def _unreadable(text: str) -> str:
     """Why a text is not looked at, or an empty string."""
     try:
@@ -211,7 +179,7 @@ def _split(text: str) -> _Parts | str:
     if closing is None:
         return "the frontmatter is not closed by a line ---"
     block = text[opening.end() : closing.start()]
-    return _Parts(opening[0], block, closing[0], text[closing.end() :])
+    return _Parts(block, text[closing.end() :])
 
 
 def _read(block: str, *, first_line: int) -> tuple[_Reading, tuple[str, ...]]:
@@ -238,20 +206,6 @@ def _meta(reading: _Reading, problems: tuple[str, ...]) -> Mapping[str, Value]:
     if problems or not isinstance(reading.root, dict):
         return MappingProxyType({})
     return MappingProxyType(reading.root)
-
-
-def _replaced(block: str, key_lines: Mapping[str, int], values: Mapping[str, str | int]) -> str:
-    """The block with the lines of some keys replaced; comments that follow a replaced value stay."""
-    lines = block.splitlines(keepends=True)
-    starts = [*key_lines.values(), len(lines)]
-    result = lines[: starts[0]]
-    for (name, start), end in zip(key_lines.items(), starts[1:], strict=True):
-        if name in values:
-            result.append(_line(name, values[name]))
-            result += [line for line in lines[start + 1 : end] if line.startswith("#")]
-        else:
-            result += lines[start:end]
-    return "".join(result + [_line(name, value) for name, value in values.items() if name not in key_lines])
 
 
 def _line(name: str, value: str | int) -> str:

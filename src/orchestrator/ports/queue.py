@@ -36,6 +36,10 @@ class JobStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+ACTIVE = (JobStatus.QUEUED, JobStatus.RUNNING)
+"""The statuses of a job that has not ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job to be queued.

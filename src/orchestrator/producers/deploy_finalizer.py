@@ -40,21 +40,13 @@ class DeployFinalizer:
         """What is written as ``author_agent``."""
         return self._regime.runner.value
 
-    def snapshot(self) -> dict[str, object]:
-        """The block ``deploy_finalizer`` of ``GET /queue``."""
-        return self._regime.snapshot()
-
     def applies(self, item: WorkItem, stage: Stage, contract: Contract | None) -> bool:
         """In deploy, where the contract says how, or says nothing and there is nothing to deploy.
 
         Our own repository without a section ``deploy`` is left to the agent.
         """
-        scope = self._regime.scope
-        if stage is not Stage.DEPLOY or not scope.enabled:
-            return False
-        if contract is None or contract.deploy is None:
-            return not scope.is_ours(item.project)
-        return scope.covers(item.project, declared=True)
+        declared = contract is not None and contract.deploy is not None
+        return stage is Stage.DEPLOY and self._regime.scope.takes(item.project, declared=declared)
 
     async def produce(self, assignment: Assignment) -> Outcome:
         """Deploy what was confirmed, or go on with a deployment that was begun."""

@@ -50,12 +50,8 @@ class StagingRunner:
 
         Our own repository without a section ``staging`` is left to the agent.
         """
-        scope = self._regime.scope
-        if stage is not Stage.DEPLOY_STAGING or not scope.enabled:
-            return False
-        if contract is None or contract.staging is None:
-            return not scope.is_ours(item.project)
-        return scope.covers(item.project, declared=True)
+        declared = contract is not None and contract.staging is not None
+        return stage is Stage.DEPLOY_STAGING and self._regime.scope.takes(item.project, declared=declared)
 
     async def produce(self, assignment: Assignment) -> Outcome:
         """Rehearse, or go on with a rehearsal that was begun; what could not run is tried again later."""

@@ -4,15 +4,15 @@ import asyncio
 import inspect
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
-from orchestrator.errors import Unavailable
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.queue import JobKind
 from orchestrator.store.engines import READ, connect, translated, unsynchronised
 from orchestrator.store.owners import Owner
 from orchestrator.store.unit import Unit
@@ -27,15 +27,21 @@ class Bell:
         """Nobody waits, nothing was rung."""
         self._lock = threading.Lock()
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._last: dict[JobKind, int] = {}
         self.rung = 0
 
-    def ring(self) -> None:
-        """Wake everybody."""
+    def ring(self, kinds: Collection[JobKind]) -> None:
+        """Wake everybody: there may be jobs of these kinds."""
         with self._lock:
             self.rung += 1
+            self._last.update(dict.fromkeys(kinds, self.rung))
             waiting, self._waiting = self._waiting, set()
         for loop, event in waiting:
             loop.call_soon_threadsafe(event.set)
+
+    def last_for(self, kinds: Collection[JobKind]) -> int:
+        """How often it had been rung when it last was for one of these kinds."""
+        return max((self._last.get(kind, 0) for kind in kinds), default=0)
 
     async def heard(self, since: int) -> None:
         """Return once the bell was rung after it had been rung ``since`` times."""
@@ -129,11 +135,8 @@ class Database:
             raise RuntimeError("a transaction is under way: what others changed shows after it")
         # Straight to the driver: it is asked several times a second, for as long as the process lives.
         driver = cast("sqlite3.Connection", self._connection.connection.driver_connection)
-        with self._lock:
-            try:
-                return int(driver.execute("PRAGMA data_version").fetchone()[0])
-            except sqlite3.Error as error:
-                raise Unavailable(f"the database does not answer: {error}") from error
+        with self._lock, translated():
+            return int(driver.execute("PRAGMA data_version").fetchone()[0])
 
     def _in(self, connection: Connection, work: Callable[[Unit], Result], *, read: bool) -> Result:
         unit = Unit(connection, self.clock.now, self.owner)
@@ -149,7 +152,7 @@ class Database:
         if unit.wrote:
             self.commits += 1
         if unit.enqueued:
-            self.bell.ring()
+            self.bell.ring(unit.enqueued)
         return result
 
 

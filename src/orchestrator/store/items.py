@@ -9,6 +9,7 @@ from orchestrator.errors import Conflict, Rejected
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch, TaskId, WorkItemId
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import TERMINAL, Stage, Track
+from orchestrator.ports.queue import JobKind
 from orchestrator.ports.store import NewItem
 from orchestrator.store.tables import job_deps, tasks
 from orchestrator.store.unit import Unit
@@ -85,7 +86,7 @@ class SqlItems:
             raise Conflict(f"{item.id} is not in {item.stage} (epoch {item.epoch}) any more")
         if to in TERMINAL:
             # Work for items that depend on this one may be claimed now.
-            self._unit.enqueued = True
+            self._unit.enqueued.update(JobKind)
         return self._stored(item.task_id)
 
     def note_head(self, task_id: TaskId, *, head: Commit, code: CodeId) -> None:

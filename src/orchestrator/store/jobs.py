@@ -4,12 +4,23 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, Row, Select, bindparam, case, func, select, text
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Executable,
+    Row,
+    Select,
+    bindparam,
+    case,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from orchestrator.pipeline.ids import Epoch, JobId, TaskId
 from orchestrator.pipeline.stages import Stage
-from orchestrator.ports.queue import Job, JobKind, JobStatus, NewJob
+from orchestrator.ports.queue import ACTIVE, Job, JobKind, JobStatus, NewJob
 from orchestrator.store.owners import Owner
 from orchestrator.store.tables import QUEUED, jobs
 from orchestrator.store.unit import Unit
@@ -29,7 +40,7 @@ class SqlJobs:
             Conflict: work of this visit to the stage is queued or running already.
         """
         (row,) = self._unit.written(_insert(self._unit.on_sqlite), _values(job, self._unit))
-        self._unit.enqueued = True
+        self._unit.enqueued.add(job.kind)
         return JobId(row.id)
 
     def finish(self, job: Job, result: Mapping[str, object]) -> bool:
@@ -60,16 +71,12 @@ class SqlJobs:
         mine = (jobs.c.task_id == task_id, jobs.c.kind.in_(kinds))
         running = self._many(_every().where(*mine, jobs.c.status == JobStatus.RUNNING).with_for_update())
         ended = {"status": JobStatus.CANCELLED, "finished_at": self._unit.now()}
-        self._unit.write(jobs.update().where(*mine, jobs.c.status.in_(OPEN)).values(ended))
+        self._unit.write(jobs.update().where(*mine, jobs.c.status.in_(ACTIVE)).values(ended))
         return running
 
     def recent(self, limit: int = 20) -> Sequence[Job]:
         """The newest jobs first."""
         return self._many(select(jobs).order_by(jobs.c.id.desc()).limit(limit))
-
-    def running(self) -> Sequence[Job]:
-        """What is being worked on, oldest first."""
-        return self._many(_every().where(jobs.c.status == JobStatus.RUNNING))
 
     def counts(self) -> Mapping[str, int]:
         """Jobs by status; a status without jobs counts 0."""
@@ -77,14 +84,10 @@ class SqlJobs:
         return {status.value: 0 for status in JobStatus} | dict(map(tuple, rows))
 
     def _end(self, job: Job, **values: object) -> bool:
-        mine = jobs.update().where(*held_by(self._unit.owner, job))
-        return self._unit.write(mine.values(finished_at=self._unit.now(), **values)) > 0
+        return end_held(self._unit, job, **values) > 0
 
     def _many(self, query: Select[Any]) -> Sequence[Job]:
         return [job_of(row) for row in self._unit.rows(query)]
-
-
-OPEN = (JobStatus.QUEUED, JobStatus.RUNNING)
 
 
 def held_by(owner: Owner, job: Job) -> tuple[ColumnElement[bool], ...]:
@@ -99,6 +102,26 @@ def held_by(owner: Owner, job: Job) -> tuple[ColumnElement[bool], ...]:
         jobs.c.owner_boot == owner.boot,
         jobs.c.started_at == job.started_at,
     )
+
+
+def end_held(unit: Unit, job: Job, **values: object) -> int:
+    """End a job that runs under the claim by which it was got; how many rows that were."""
+    held = {"job": job.id, "by_pid": unit.owner.pid, "by_boot": unit.owner.boot, "since": job.started_at}
+    return unit.write(_ending(tuple(values)), {**held, **values, "finished_at": unit.now()})
+
+
+@cache
+def _ending(columns: tuple[str, ...]) -> Executable:
+    """Built once: building a statement takes longer than executing it does."""
+    mine = (
+        jobs.c.id == bindparam("job"),
+        jobs.c.status == JobStatus.RUNNING,
+        jobs.c.pid == bindparam("by_pid"),
+        jobs.c.owner_boot == bindparam("by_boot"),
+        jobs.c.started_at == bindparam("since"),
+    )
+    worth: dict[str, BindParameter[object]] = {name: bindparam(name) for name in (*columns, "finished_at")}
+    return jobs.update().where(*mine).values(worth).execution_options(preserve_rowcount=True)
 
 
 def _every() -> Select[Any]:

@@ -13,7 +13,7 @@ from orchestrator.errors import Conflict
 from orchestrator.pipeline.stages import TERMINAL
 from orchestrator.ports.queue import Job, JobKind, JobStatus
 from orchestrator.store.database import Bell, Database, first_of
-from orchestrator.store.jobs import held_by, job_of
+from orchestrator.store.jobs import end_held, held_by, job_of
 from orchestrator.store.owners import Alive, Owner, is_alive
 from orchestrator.store.tables import Instant, job_deps, jobs, tasks
 from orchestrator.store.unit import Unit
@@ -28,8 +28,8 @@ class _Round:
 
 
 @dataclass(frozen=True, slots=True)
-class _Nothing:
-    """That a claim found nothing: what was known then, and when the earliest job becomes due."""
+class _Left:
+    """What a claim left behind: what was known then, and when the earliest job was or becomes due."""
 
     rung: int
     elsewhere: int
@@ -47,7 +47,7 @@ class SqlQueue:
         """Claim for the owner of ``database``; ``alive`` tells whether another owner is still there."""
         self._database = database
         self._alive = alive
-        self._nothing: dict[frozenset[JobKind], _Nothing] = {}
+        self._left: dict[frozenset[JobKind], _Left] = {}
 
     async def claim(self, kinds: Collection[JobKind]) -> Job | None:
         """Take the next due job of these kinds for this process; ``None`` when there is none.
@@ -60,20 +60,20 @@ class SqlQueue:
             present.since = present.bell.rung
         wanted = frozenset(kinds)
         # Read before the look, so that what is enqueued during it counts as news.
-        rung, elsewhere = present.bell.rung, self._database.changes_elsewhere()
+        rung, elsewhere = present.bell.last_for(wanted), self._database.changes_elsewhere()
         if self._is_known_to_be_empty(wanted, rung, elsewhere):
             return None
         job, due = await self._database.perform(lambda unit: _claim(unit, wanted), durable=False)
-        if job is None and self._database.sees_all_changes:
-            self._nothing[wanted] = _Nothing(rung, elsewhere, due)
+        if self._database.sees_all_changes:
+            self._left[wanted] = _Left(rung, elsewhere, due)
         return job
 
     def _is_known_to_be_empty(self, kinds: frozenset[JobKind], rung: int, elsewhere: int) -> bool:
-        """Whether nothing was enqueued since a claim found nothing, and nothing became due."""
-        found = self._nothing.get(kinds)
-        if found is None or (found.rung, found.elsewhere) != (rung, elsewhere):
+        """Whether nothing was enqueued since the last claim, and nothing that it left is due."""
+        left = self._left.get(kinds)
+        if left is None or (left.rung, left.elsewhere) != (rung, elsewhere):
             return False
-        return found.due is None or self._database.clock.now() < found.due
+        return left.due is None or self._database.clock.now() < left.due
 
     async def retry(self, job: Job, *, after: timedelta, error: str, spend: bool) -> None:
         """Put a running job back; ``spend`` counts an attempt.
@@ -139,8 +139,7 @@ class SqlQueue:
 
     async def _end(self, job: Job, *, durable: bool = True, **values: object) -> None:
         def end(unit: Unit) -> int:
-            mine = jobs.update().where(*held_by(unit.owner, job))
-            return unit.write(mine.values(finished_at=unit.now(), **values))
+            return end_held(unit, job, **values)
 
         await self._change(job, end, durable=durable)
 
@@ -174,14 +173,12 @@ class SqlQueue:
 
 
 def _claim(unit: Unit, kinds: frozenset[JobKind]) -> tuple[Job | None, datetime | None]:
-    """The job that was claimed; or none, and when the next one becomes due."""
+    """The job that was claimed, and when the earliest of the others was or becomes due."""
     owner, now = unit.owner, unit.now()
     mine = {"owner_pid": owner.pid, "boot": owner.boot, "now": now}
     statements = _statements(kinds)
     claimed = unit.written(statements.claim, mine)
-    if claimed:
-        return job_of(claimed[0]), None
-    return None, unit.value(statements.next_due)
+    return job_of(claimed[0]) if claimed else None, unit.value(statements.next_due)
 
 
 def _claimable(kinds: frozenset[JobKind]) -> ColumnElement[bool]:
@@ -235,7 +232,7 @@ def _put_back(unit: Unit, held: tuple[ColumnElement[bool], ...], values: dict[st
     """Queue a running job again; one with the same ``dedup`` key that is queued already goes on instead."""
     newer = jobs.alias("newer")
     replaced = exists().where(newer.c.dedup == jobs.c.dedup, newer.c.status == JobStatus.QUEUED)
-    unit.enqueued = True
+    unit.enqueued.update(JobKind)
     superseded = jobs.update().where(*held, replaced)
     ended = {"status": JobStatus.CANCELLED, "finished_at": unit.now(), "error": "a newer job does the same"}
     if unit.write(superseded.values(ended)):

@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.pipeline.ids import TaskId
+from orchestrator.ports.queue import JobKind
 from orchestrator.store.engines import translated
 from orchestrator.store.owners import Owner
 
@@ -32,7 +33,7 @@ class Unit:
         self.now = now
         self.owner = owner
         self.wrote = False
-        self.enqueued = False
+        self.enqueued: set[JobKind] = set()
 
     @property
     def on_sqlite(self) -> bool:
@@ -51,10 +52,11 @@ class Unit:
         """The first value of the first row, or ``None``."""
         return self._execute(statement, values).scalar()
 
-    def write(self, statement: Executable) -> int:
-        """Change rows; how many."""
+    def write(self, statement: Executable, values: Mapping[str, object] | None = None) -> int:
+        """Change rows; how many. ``values`` fills in a statement that was built before."""
         # Without the option the count of an insert is lost with its cursor.
-        affected = self._execute(statement.execution_options(preserve_rowcount=True)).rowcount
+        counting = statement.execution_options(preserve_rowcount=True) if values is None else statement
+        affected = self._execute(counting, values).rowcount
         self.wrote = self.wrote or affected > 0
         return affected
 

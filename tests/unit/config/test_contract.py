@@ -52,8 +52,7 @@ def test_a_whole_contract_is_read():
     assert contract.deploy
     assert contract.deploy.run.argv == ("/bin/sh", "-c", "a | b")
     assert contract.post_deploy
-    assert contract.post_deploy.window == timedelta(minutes=10)
-    assert contract.post_deploy.interval == timedelta(seconds=20)
+    assert (contract.post_deploy.window_s, contract.post_deploy.interval_s) == (600, 20)
     assert contract.merge
     assert contract.merge.train
     assert (contract.protected_paths, contract.ports) == ((".ci/", "docs/**"), (8500, 8501))

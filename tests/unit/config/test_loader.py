@@ -2,8 +2,7 @@
 
 import pytest
 
-from orchestrator.config.contract import ContractError
-from orchestrator.config.loader import load_settings, read_contract_file
+from orchestrator.config.loader import load_settings
 from orchestrator.errors import BadInput
 
 
@@ -211,19 +210,3 @@ def test_a_file_that_is_no_text_is_refused(home, tmp_path):
 def test_an_unknown_override_is_refused():
     with pytest.raises(BadInput, match="did you mean port"):
         load_settings({"prot": 1})
-
-
-def test_a_contract_file_is_read_and_a_missing_one_declares_nothing(tmp_path):
-    path = tmp_path / ".orchestrator.yml"
-    assert not read_contract_file(path).declares("test")
-    path.write_text("test: {run: pytest -q}\n")
-    assert read_contract_file(path).declares("test")
-
-
-def test_a_contract_file_that_is_no_text_is_refused(tmp_path):
-    path = tmp_path / ".orchestrator.yml"
-    path.write_bytes(b"\xff")
-    with pytest.raises(ContractError, match="not UTF-8"):
-        read_contract_file(path)
-    with pytest.raises(BadInput, match="cannot be read"):
-        read_contract_file(tmp_path)

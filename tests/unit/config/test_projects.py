@@ -1,10 +1,8 @@
 """Projects: what is accepted, what is refused, and to which of them a mechanism applies."""
 
-import json
-
 import pytest
 
-from orchestrator.config.projects import make_project, parse_projects, scope_applies
+from orchestrator.config.projects import make_project, scope_applies
 from orchestrator.errors import BadInput
 
 MINIMAL = {"name": "shop", "prefix": "SHOP", "repo_url": "https://git.local/acme/shop.git"}
@@ -17,19 +15,25 @@ def test_a_project_has_sensible_defaults():
     assert (project.agent_models, project.agent_efforts) == ({}, {})
 
 
+def test_models_and_efforts_are_given_by_role():
+    project = make_project(
+        {**MINIMAL, "agent_models": {"developer": "claude-x"}, "agent_efforts": {"tester": "low"}}
+    )
+    assert (project.agent_models["developer"], project.agent_efforts["tester"]) == ("claude-x", "low")
+
+
 @pytest.mark.parametrize(
-    ("address", "owner", "repository"),
+    "address",
     [
-        ("https://git.local/acme/shop.git", "acme", "shop"),
-        ("git@git.local:acme/shop", "acme", "shop"),
-        ("ssh://git@git.local:22/acme/shop.git/", "acme", "shop"),
-        ("/srv/git/shop.git", "git", "shop"),
-        ("shop", "", "shop"),
+        "https://git.local/acme/shop.git",
+        "git@git.local:acme/shop",
+        "ssh://git@git.local:22/acme/shop.git/",
+        "/srv/git/shop.git",
+        "shop",
     ],
 )
-def test_owner_and_repository_are_read_off_the_address(address, owner, repository):
-    project = make_project({**MINIMAL, "repo_url": address})
-    assert (project.owner, project.repository) == (owner, repository)
+def test_the_repository_is_read_off_the_address(address):
+    assert make_project({**MINIMAL, "repo_url": address}).repository == "shop"
 
 
 @pytest.mark.parametrize(
@@ -60,46 +64,10 @@ def test_a_bad_project_is_refused(change, message):
     assert "hush" not in str(refused.value)
 
 
-def test_projects_are_read_from_json():
-    other = {
-        "name": "api",
-        "prefix": "API",
-        "repo_url": "/srv/api",
-        "tracker": "plane",
-        "tracker_project": "u-1",
-        "agent_models": {"developer": "claude-x"},
-        "agent_efforts": {"tester": "low"},
-    }
-    shop, api = parse_projects(json.dumps([MINIMAL, other]))
-    assert (shop.name, api.agent_models["developer"], api.agent_efforts["tester"]) == (
-        "shop",
-        "claude-x",
-        "low",
-    )
-    assert parse_projects(" ") == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "ORCH_PROJECTS_JSON: Invalid JSON"),
-        ("{}", "ORCH_PROJECTS_JSON: Input should be a valid"),
-        (json.dumps([{**MINIMAL, "prefix": "x"}]), "ORCH_PROJECTS_JSON: 0.prefix: must be 2 to 10"),
-        (json.dumps([MINIMAL, MINIMAL]), "two projects have the name 'shop'; rename one"),
-        (json.dumps([MINIMAL, {**MINIMAL, "name": "b"}]), "two projects have the prefix 'SHOP'"),
-    ],
-)
-def test_a_bad_list_of_projects_is_refused(text, message):
-    with pytest.raises(BadInput) as refused:
-        parse_projects(text)
-    assert message in str(refused.value)
-
-
 def test_the_orchestrators_own_repository_is_known_by_its_name():
     assert make_project({**MINIMAL, "name": "orchestrator"}).self_hosting
     assert not make_project({**MINIMAL, "name": "orchestrator", "self_hosting": False}).self_hosting
     assert make_project({**MINIMAL, "self_hosting": True}).self_hosting
-    assert parse_projects(json.dumps([{**MINIMAL, "name": "orchestrator"}]))[0].self_hosting
 
 
 @pytest.mark.parametrize(

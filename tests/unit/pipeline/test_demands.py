@@ -63,11 +63,6 @@ def test_governance_leads_over_everybody():
     assert (merged.leading, merged.yielding) == (rule, (wish,))
 
 
-def test_the_priority_can_be_turned_round():
-    (merged,) = merge([CHANGE], [KEEP], (Source.TESTER, Source.REVIEWER))
-    assert (merged.leading, merged.yielding) == (CHANGE, (KEEP,))
-
-
 def test_the_newer_demand_of_the_same_source_leads():
     newer = Demand(Source.REVIEWER, "Fix `src/gate.py` after all", 2)
     (merged,) = merge([newer], [KEEP])

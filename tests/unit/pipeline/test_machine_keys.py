@@ -16,14 +16,13 @@ from orchestrator.pipeline.machine_keys import (
     KeyUnclear,
     read_coverage_status,
     read_deploy_status,
-    read_post_deploy_status,
     read_reviewer_verdict,
     read_security_status,
     read_staging_status,
     read_tests_verdict,
 )
 
-READERS = (*MACHINE_KEYS.values(), read_post_deploy_status)
+READERS = tuple(MACHINE_KEYS.values())
 KEYS = (
     "verdict",
     "status",
@@ -40,7 +39,6 @@ SINGLE = [
     (read_deploy_status, "deploy_status", "SUCCESS", "FAILED"),
     (read_security_status, "security_status", "PASS", "FAIL"),
     (read_coverage_status, "coverage_status", "PASS", "FAIL"),
-    (read_post_deploy_status, "post_deploy_status", "HEALTHY", "DEGRADED"),
 ]
 values = st.one_of(
     st.text(),

@@ -1,5 +1,4 @@
 import re
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -9,74 +8,16 @@ from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.policies import (
     EFFORT_FLOOR,
     VALID_EFFORTS,
-    Budget,
     Resolved,
     branch_name,
     is_valid_model,
     resolve_effort,
     resolve_model,
-    resolve_timeout,
     title_problem,
 )
 from orchestrator.pipeline.stages import Role
 
 ITEM = WorkItemId("ORCH-112")
-
-
-def seconds(resolved: Resolved[timedelta]) -> float:
-    return resolved.value.total_seconds()
-
-
-@pytest.mark.parametrize(
-    ("role", "limit"),
-    [
-        (Role.ANALYST, 1800),
-        (Role.ARCHITECT, 1800),
-        (Role.DEVELOPER, 3600),
-        (Role.REVIEWER, 3000),
-        (Role.TESTER, 1800),
-        (Role.DEPLOYER, 1800),
-    ],
-)
-def test_each_role_has_its_time(role, limit):
-    assert resolve_timeout(role) == Resolved(timedelta(seconds=limit))
-
-
-def test_the_override_wins_over_the_dedicated_key_and_that_over_the_general_one():
-    dedicated = {"developer": 4000, "tester": 700}
-    assert seconds(resolve_timeout(Role.DEVELOPER, '{"developer": 5000}', dedicated, 600)) == 5000
-    assert seconds(resolve_timeout(Role.DEVELOPER, {"tester": 5000}, dedicated, 600)) == 4000
-    assert seconds(resolve_timeout(Role.TESTER, "", dedicated, 600)) == 700
-    assert seconds(resolve_timeout(Role.ANALYST, "", dedicated, "600")) == 600
-
-
-def test_the_general_key_does_not_shorten_a_dedicated_budget():
-    assert seconds(resolve_timeout(Role.REVIEWER, "", None, 600)) == 3000
-
-
-@pytest.mark.parametrize("bad", [0, 0.5, -5, "abc", "-1", 86_401, True, float("nan"), [], {}, "9" * 5000])
-def test_a_malformed_limit_is_dropped_with_a_warning(bad):
-    resolved = resolve_timeout(Role.DEVELOPER, {"developer": bad}, {"developer": bad})
-    assert seconds(resolved) == 3600
-    assert len(resolved.warnings) == 2
-    assert resolve_timeout(Role.TESTER, "", None, bad).value == timedelta(seconds=1800)
-
-
-@pytest.mark.parametrize("bad", ["{", "[]", "7", '"x"', "[" * 100_000])
-def test_malformed_overrides_are_dropped_with_a_warning(bad):
-    resolved = resolve_timeout(Role.REVIEWER, bad, {"reviewer": 100})
-    assert seconds(resolved) == 100
-    assert len(resolved.warnings) == 1
-
-
-@given(
-    role=st.sampled_from(Role),
-    overrides=st.text(),
-    dedicated=st.one_of(st.integers(), st.text(), st.floats()),
-)
-def test_a_limit_is_always_between_a_second_and_a_day(role, overrides, dedicated):
-    value = resolve_timeout(role, overrides, {role.value: dedicated}, dedicated).value
-    assert timedelta(seconds=1) <= value <= timedelta(days=1)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +83,6 @@ def test_a_typo_is_dropped_and_never_hidden_by_the_floor(levels, effort, warned)
     resolved = resolve_effort(Role.DEVELOPER, **levels)
     assert resolved.value == effort
     assert len(resolved.warnings) == warned
-
-
-def test_a_budget_without_figures_has_no_ceiling():
-    assert Budget() == Budget(tokens=None, usd=None, runs=None, wall=None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from orchestrator.pipeline.machine_keys import (
     KeyPassed,
     read_coverage_status,
     read_deploy_status,
-    read_post_deploy_status,
     read_security_status,
     read_staging_status,
     read_tests_verdict,
@@ -43,6 +42,12 @@ def suite(passed: bool = True, **facts) -> SuiteRun:
 
 def watch(healthy: bool) -> Watch:
     return Watch(healthy, Action.NONE if healthy else Action.ALERT_ONLY, timedelta(minutes=15), 30, 0)
+
+
+def read_post_deploy_status(meta, problems):
+    """No gate reads this key: it only describes (inventory §4.4)."""
+    value = meta["post_deploy_status"]
+    return {"HEALTHY": KeyPassed, "DEGRADED": KeyFailed}[value](value)
 
 
 BUILT = [

@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.pipeline.demands import Source
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import CodeId, WorkItemId
 from orchestrator.pipeline.rounds import (
@@ -93,11 +92,6 @@ def test_rules_of_the_project_stand_above_the_reviewer():
     assert "## Rules that stand above every demand\n\n- Never change `src/gate.py`" in text
     assert "this demand of the rules of the project holds:\n\n- Never change" in text
     assert "### Must fix" not in text
-
-
-def test_the_priority_is_configurable():
-    text = compose_task(TASK, [REVIEW, TESTS], priority=(Source.TESTER, Source.REVIEWER))
-    assert "this demand of the tests holds" in text
 
 
 def test_russian_headings_are_chosen_by_language():

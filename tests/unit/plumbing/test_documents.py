@@ -4,13 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import Malformed
 from orchestrator.plumbing.documents import (
     SIZE_LIMIT,
     parse_document,
     parse_yaml_mapping,
     render_document,
-    with_values,
 )
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
@@ -200,36 +198,6 @@ def test_a_name_that_is_none_cannot_be_written(name):
 def test_a_frontmatter_without_values_cannot_be_written():
     with pytest.raises(ValueError, match="without values"):
         render_document({}, "")
-
-
-def test_setting_values_leaves_every_other_line_alone():
-    before, body = "---\n# head\nverdict:   APPROVED # why\nlist:\n- a\n# next\n", "---\nbody --- \n---\n"
-    text = f"{before}status: |\n  x\n\n  y\n# kept\nlast: 1\n{body}"
-    changed = f'{before}status: "n: o"\n# kept\nlast: 1\nnew: 3\n{body}'
-    assert with_values(text, {"status": "n: o", "new": 3}) == changed
-
-
-def test_a_text_without_frontmatter_gets_one():
-    assert with_values("# Title\n", {"work_item": "ORCH-7"}) == "---\nwork_item: ORCH-7\n---\n# Title\n"
-
-
-@pytest.mark.parametrize("block", ["a: 1\na: 2\n", "{a: b}\n", "{\na: b}\n", "  a: b\n", "a: b\n...\n"])
-def test_a_block_that_cannot_be_edited_by_lines_is_malformed(block):
-    with pytest.raises(Malformed):
-        with_values(document(block), {"z": "2"})
-
-
-def test_an_unclosed_block_is_not_edited():
-    with pytest.raises(Malformed, match="not closed"):
-        with_values("---\na: b\n", {"a": "1"})
-
-
-@given(metas, metas, bodies)
-def test_set_values_are_read_back(meta, values, body):
-    text = render_document(meta, body)
-    found = parse_document(with_values(text, values))
-    assert dict(found.meta) == {name: str(value) for name, value in (meta | values).items()}
-    assert found.body == parse_document(text).body
 
 
 def test_a_yaml_file_is_read_with_the_same_strictness():

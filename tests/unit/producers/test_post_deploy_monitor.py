@@ -11,7 +11,6 @@ from orchestrator.delivery.rollback import Rollback
 from orchestrator.delivery.watchman import Watchman
 from orchestrator.errors import AdapterError
 from orchestrator.pipeline.ids import Commit, TaskId, WorkItemId
-from orchestrator.pipeline.machine_keys import KeyFailed, KeyPassed, read_post_deploy_status
 from orchestrator.pipeline.stages import Stage, Track
 from orchestrator.ports.queue import Done, Job, JobKind, Later
 from orchestrator.ports.store import NewItem
@@ -133,7 +132,7 @@ async def test_a_healthy_window_ends_with_a_report(tmp_path):
             "checks_total",
             "checks_failed",
         ]
-        assert isinstance(read_post_deploy_status(document.meta), KeyPassed)
+        assert document.meta["post_deploy_status"] == "HEALTHY"
         assert await watch.alerts() == []
         head = (await watch.shop.workspace.head(watch.shop.branch)).commit
         stored = await watch.rig.store.transact(lambda tx: tx.items.get(watch.shop.item.task_id))
@@ -156,7 +155,7 @@ async def test_a_degraded_production_is_told_at_once_and_once(tmp_path):
         assert "3 failed health checks in a row" in str(alert.data["text"])
         assert alert.data["key"] == f"notify:{alert.task_id}:post-deploy:{watch.shop.start}:1"
         document = await watch.report()
-        assert isinstance(read_post_deploy_status(document.meta), KeyFailed)
+        assert document.meta["post_deploy_status"] == "DEGRADED"
         assert "connection refused" in document.body
 
 

@@ -98,33 +98,15 @@ class Agents(BaseModel):
     @field_validator("budgets_json")
     @classmethod
     def _budgets_are_known(cls, value: str) -> str:
-        _budgets(value)
+        if value.strip():
+            _check_budgets(value)
         return value
-
-    @property
-    def budgets(self) -> Mapping[Scope, Limit]:
-        """The ceilings by scope; a scope that is not named has none."""
-        return _budgets(self.budgets_json)
-
-    def agent_models(self, role: str) -> tuple[str, ...]:
-        """The levels of the model ladder below the project's own, without empty ones (ORCH-41)."""
-        return _filled(getattr(self, f"agent_model_{role}"), self.agent_model_default)
-
-    def agent_efforts(self, role: str) -> tuple[str, ...]:
-        """The levels of the effort ladder below the project's own; the last is the floor (ORCH-081)."""
-        name = f"agent_effort_{role}"
-        own = getattr(self, name) if name in self.model_fields_set else ""
-        return _filled(own, self.agent_effort_default, type(self).model_fields[name].default)
 
     def agent_timeout(self, role: str) -> timedelta:
         """The time limit of a run of ``role``: override, the role's own, the general one (ORCH-109)."""
         own = getattr(self, f"agent_timeout_{role}_s", self.agent_timeout_seconds)
         overrides, _ = timeout_overrides(self.agent_timeout_overrides_json)
         return timedelta(seconds=overrides.get(role, own))
-
-
-def _filled(*levels: str) -> tuple[str, ...]:
-    return tuple(level for level in levels if level)
 
 
 _SECONDS: Final[TypeAdapter[int]] = TypeAdapter(Seconds)
@@ -154,11 +136,9 @@ def timeout_overrides(text: str) -> tuple[dict[str, int], tuple[str, ...]]:
     return usable, tuple(faults)
 
 
-def _budgets(text: str) -> Mapping[Scope, Limit]:
-    if not text.strip():
-        return {}
+def _check_budgets(text: str) -> None:
     try:
-        return _BUDGETS.validate_json(text)
+        _BUDGETS.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"] if part != "[key]")

@@ -1,7 +1,5 @@
 """Where the orchestrator runs, where it keeps its data, who may call it, and how fast it goes."""
 
-from dataclasses import dataclass
-from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,15 +9,6 @@ from pydantic import BaseModel, Field, SecretStr, ValidationInfo, field_validato
 from orchestrator.config.kinds import Interval, Port
 
 TOKEN_ROLES: Final = ("viewer", "operator", "admin")
-
-
-@dataclass(frozen=True, slots=True)
-class ApiToken:
-    """One entry of ``api_tokens``: who may call the API, with which role, and the hash of the token."""
-
-    name: str
-    role: str
-    digest: str
 
 
 class Service(BaseModel):
@@ -88,8 +77,11 @@ class Service(BaseModel):
     @field_validator("time_zone")
     @classmethod
     def _zone_is_known(cls, value: str) -> str:
+        # UTC needs no database of time zones, which a small container may lack.
+        if value == "UTC":
+            return value
         try:
-            _zone(value)
+            ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(
                 "must be a time zone of the IANA database, such as UTC or Europe/Berlin"
@@ -99,20 +91,10 @@ class Service(BaseModel):
     @field_validator("api_tokens")
     @classmethod
     def _tokens_are_complete(cls, value: SecretStr) -> SecretStr:
-        names = [token.name for token in _tokens(value)]
+        names = [_token_name(entry) for entry in value.get_secret_value().replace(",", " ").split()]
         if len(names) != len(set(names)):
             raise ValueError("must give each token another name")
         return value
-
-    @property
-    def tokens(self) -> tuple[ApiToken, ...]:
-        """The entries of ``api_tokens``, in their order."""
-        return _tokens(self.api_tokens)
-
-    @property
-    def zone(self) -> tzinfo:
-        """The time zone in which a day begins."""
-        return _zone(self.time_zone)
 
     @property
     def notify_targets(self) -> tuple[str, ...]:
@@ -143,11 +125,6 @@ class Service(BaseModel):
         return self.home / "state"
 
     @property
-    def logs_dir(self) -> Path:
-        """Logs of the service."""
-        return self.home / "logs"
-
-    @property
     def forge_dir(self) -> Path:
         """Data of the built-in forge."""
         return self.home / "forge"
@@ -169,11 +146,6 @@ class Service(BaseModel):
 _DRIVERS: Final = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
 
-def _zone(name: str) -> tzinfo:
-    """UTC needs no database of time zones, which a small container may lack."""
-    return UTC if name == "UTC" else ZoneInfo(name)
-
-
 def _expanded(path: Path) -> Path:
     try:
         return path.expanduser()
@@ -181,13 +153,10 @@ def _expanded(path: Path) -> Path:
         raise ValueError("begins with ~, but this user has no home directory; write the whole path") from None
 
 
-def _tokens(value: SecretStr) -> tuple[ApiToken, ...]:
-    return tuple(_token(entry) for entry in value.get_secret_value().replace(",", " ").split())
-
-
-def _token(entry: str) -> ApiToken:
+def _token_name(entry: str) -> str:
+    """The name in ``name:role:hash``."""
     name, _, rest = entry.partition(":")
     role, _, digest = rest.partition(":")
     if not (name and digest and role in TOKEN_ROLES):
         raise ValueError(f"must be entries name:role:hash with a role of {', '.join(TOKEN_ROLES)}")
-    return ApiToken(name, role, digest)
+    return name

@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Author, Git
-from orchestrator.plumbing.git.refs import loose_ref, may_have_refs_below, merge_commit
+from orchestrator.plumbing.git.refs import loose_ref, may_have_ref, merge_commit
 from orchestrator.plumbing.git.trees import head_of, is_ancestor, tree_of
 
 FORGE: Final = Author("Local forge", "forge@localhost")
@@ -61,7 +61,7 @@ class Merging:
 
     async def merged(self, number: int, base: str) -> Merged | None:
         """How the pull request got into the base, if it did."""
-        if not may_have_refs_below(self._path, _notes(number).rstrip("/")):
+        if not may_have_ref(self._path, _notes(number).rstrip("/")):
             return None
         answer = await self._git.run(
             "for-each-ref",

@@ -121,7 +121,6 @@ class Git:
         self,
         *args: str,
         cwd: Path | None = None,
-        git_dir: Path | None = None,
         env: Mapping[str, str] | None = None,
         input: bytes | None = None,
         check: bool = True,
@@ -135,7 +134,7 @@ class Git:
         what kept it from running.
         """
         stdin = DEVNULL if input is None else PIPE
-        process = await self._start(args, cwd, git_dir=git_dir, env=env, stdin=stdin)
+        process = await self._start(args, cwd, env=env, stdin=stdin)
         try:
             async with asyncio.timeout(self._timeout.total_seconds()):
                 stdout, stderr = await process.communicate(input)
@@ -165,23 +164,6 @@ class Git:
         """
         return await self.answer(*args, cwd=cwd) is not None
 
-    async def head(self, *args: str, cwd: Path, limit: int) -> tuple[bytes, bool]:
-        """The first `limit` bytes of a command's output, and whether there was more.
-
-        Raises: what `run` raises.
-        """
-        process = await self._start(args, cwd, git_dir=None, env=None, stdin=DEVNULL)
-        try:
-            async with asyncio.timeout(self._timeout.total_seconds()):
-                stdout, stderr = await _read_head(process, limit + 1)
-        except TimeoutError:
-            raise self._too_slow(args[0]) from None
-        finally:
-            await _stop(process)
-        if len(stdout) <= limit and process.returncode:
-            raise failure(args[0], process.returncode, decoded(stderr))
-        return stdout[:limit], len(stdout) > limit
-
     async def version(self) -> tuple[int, ...]:
         """The version of the git program, such as (2, 39, 5).
 
@@ -203,7 +185,6 @@ class Git:
         args: tuple[str, ...],
         cwd: Path | None,
         *,
-        git_dir: Path | None,
         env: Mapping[str, str] | None,
         stdin: int,
     ) -> Process:
@@ -212,8 +193,7 @@ class Git:
             if not cwd.is_dir():
                 raise Rejected(f"git {args[0]}: there is no directory {cwd}")
             environment["GIT_CEILING_DIRECTORIES"] = str(cwd.absolute().parent)
-        place = () if git_dir is None else (f"--git-dir={git_dir}",)
-        command = (self._binary, *_OPTIONS, *place, *args)
+        command = (self._binary, *_OPTIONS, *args)
         starting = asyncio.create_task(
             asyncio.create_subprocess_exec(
                 *command,
@@ -241,24 +221,6 @@ class Git:
 def decoded(raw: bytes) -> str:
     """Git's bytes as text that can be stored anywhere: what is not UTF-8 becomes a visible escape."""
     return raw.decode("utf-8", "backslashreplace")
-
-
-async def _read_head(process: Process, limit: int) -> tuple[bytes, bytes]:
-    assert process.stdout is not None  # noqa: S101 — started with a pipe
-    assert process.stderr is not None  # noqa: S101 — started with a pipe
-    diagnostics = asyncio.create_task(process.stderr.read())
-    try:
-        chunks = bytearray()
-        while len(chunks) < limit and (chunk := await process.stdout.read(limit - len(chunks))):
-            chunks += chunk
-        if len(chunks) >= limit:
-            return bytes(chunks), b""
-        stderr = await diagnostics
-        await process.wait()
-        return bytes(chunks), stderr
-    finally:
-        diagnostics.cancel()
-        await asyncio.wait([diagnostics])
 
 
 async def _stop(process: Process) -> None:

@@ -16,18 +16,17 @@ from orchestrator.plumbing.git.worktrees import git_directory
 _LOCKS = ("index.lock", "HEAD.lock", "ORIG_HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock")
 
 
-async def remove_stale_locks(path: Path, *, before: datetime | None = None) -> tuple[Path, ...]:
+async def remove_stale_locks(path: Path) -> tuple[Path, ...]:
     """Deletes the lock files of a worktree (and of its repository) that nobody holds any more; says which.
 
-    A lock is stale when it is older than `before` (by default the start of this process; after a run was
-    killed, the end of that run) and no git process of the file's owner is alive that works in the same
-    worktree or, for a lock of the whole repository, in any of its worktrees. A process that hides where it
-    works counts as one.
+    A lock is stale when it is older than this process and no git process of the file's owner is alive that
+    works in the same worktree or, for a lock of the whole repository, in any of its worktrees. A process that
+    hides where it works counts as one.
 
     Raises: Rejected when `path` is no worktree and no repository.
     """
     with file_errors():
-        return await asyncio.to_thread(_remove, path, before or _process_start())
+        return await asyncio.to_thread(_remove, path, _process_start())
 
 
 def _remove(path: Path, before: datetime) -> tuple[Path, ...]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestrator.errors import Conflict, Malformed, Rejected
+from orchestrator.errors import Conflict, Rejected
 from orchestrator.plumbing.git.commands import Author, Git, decoded
 from orchestrator.plumbing.git.failures import failure, file_errors
-from orchestrator.plumbing.git.trees import check_revision
+from orchestrator.plumbing.git.trees import check_revision, is_object_id
 from orchestrator.plumbing.git.worktrees import git_directory
 
 _REF = re.compile(r"refs/[^\s:?*\[\\^~\x00-\x1f\x7f]+\Z")
-_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _CREDENTIALS = re.compile(r"https?://[^/@\s]*@|[a-z][a-z0-9+.-]*://[^/@\s:]*:[^/@\s]*@", re.IGNORECASE)
 # A repository's configuration may name another program for the far side; these are said explicitly instead.
 _UPLOAD_PACK = "--upload-pack=git-upload-pack"
@@ -65,26 +64,20 @@ def loose_ref(repo: Path, ref: str) -> str | None:
         said = (repo / ref).read_text("ascii").strip()
     except (OSError, ValueError):
         return None
-    return said if _OBJECT_ID.match(said) else None
+    return said if is_object_id(said) else None
 
 
-def may_have_refs_below(repo: Path, prefix: str) -> bool:
-    """Whether the repository may have refs below the path `prefix`; False is certain, and took no process."""
-    if (repo / prefix).exists() or (repo / "reftable").exists():
+def may_have_ref(repo: Path, name: str) -> bool:
+    """Whether there may be a ref called `name`, or one below that path; a False is certain."""
+    if (repo / name).exists() or (repo / "reftable").exists():
         return True
     try:
-        return f" {prefix}/" in (repo / "packed-refs").read_text("utf-8", "replace")
+        packed = (repo / "packed-refs").read_text("utf-8", "replace")
     except FileNotFoundError:
         return False
     except OSError:
         return True
-
-
-async def refs_below(git: Git, repo: Path, prefix: str) -> dict[str, str]:
-    """The object ids of all refs whose full name begins with the path `prefix` (`refs/heads`)."""
-    _check_ref(prefix)
-    result = await git.run("for-each-ref", "--format=%(refname) %(objectname)", prefix, cwd=repo)
-    return dict(_pair(line) for line in decoded(result.stdout).splitlines())
+    return f" {name}\n" in packed or f" {name}/" in packed
 
 
 async def remote_refs(
@@ -164,9 +157,7 @@ async def fetch(
     )
 
 
-async def clone_bare(
-    git: Git, address: str, directory: Path, *, env: Mapping[str, str] | None = None
-) -> None:
+async def clone_bare(git: Git, address: str, directory: Path) -> None:
     """Makes a bare copy of a repository; the directory appears only when the copy is complete.
 
     Raises: Conflict when the directory exists; Rejected for an address with a password; what `Git.run`
@@ -181,7 +172,7 @@ async def clone_bare(
             shutil.rmtree(partial)
         partial.parent.mkdir(parents=True, exist_ok=True)
     options = ("--bare", "--quiet", "--template=", "--no-local", _UPLOAD_PACK)
-    await git.run("clone", *options, "--", address, str(partial), cwd=partial.parent, env=env)
+    await git.run("clone", *options, "--", address, str(partial), cwd=partial.parent)
     with file_errors():
         partial.rename(directory)
 
@@ -201,7 +192,7 @@ async def rebase(git: Git, path: Path, onto: str, *, committer: Author) -> Rebas
     """Puts the branch of a worktree on top of another commit; authors stay, the committer is the given one.
 
     Raises: Rejected for uncommitted changes or an unknown commit; what `Git.run` raises. The worktree is then
-    as it was before, unless git was stopped midway: `worktrees.reset_hard` with the branch mends that.
+    as it was before, unless git was stopped midway: `worktrees.reset_hard` ends what is left of it.
     """
     check_revision(onto)
     identity = committer.committer_environment()
@@ -259,10 +250,3 @@ def _check_address(address: str) -> None:
         raise Rejected("an address must not carry a user's password or token: hand it over separately")
     if address.startswith("-") or not address:
         raise Rejected(f"{address!r} is no address of a repository")
-
-
-def _pair(line: str) -> tuple[str, str]:
-    name, _, oid = line.partition(" ")
-    if not oid:
-        raise Malformed(f"git for-each-ref: {line[:80]!r} is no answer")
-    return name, oid

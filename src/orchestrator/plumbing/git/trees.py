@@ -14,7 +14,9 @@ _REVISION = re.compile(r"[A-Za-z0-9][^\s:?*\[\\\x00-\x1f\x7f]*\Z")
 _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _TREE_MODE = b"40000"
 _FILE_MODES = frozenset({b"100644", b"100755"})
-_NOTES = ".task-*.md"
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+NOTES = ".task-*.md"
+"""Task files: they say what an agent is to do, are no work and are never committed. For the root only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class _Entry:
 
     @property
     def is_note(self) -> bool:
-        return self.mode in _FILE_MODES and fnmatchcase(decoded(self.name), _NOTES)
+        return self.mode in _FILE_MODES and fnmatchcase(decoded(self.name), NOTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +53,18 @@ class Survey:
     files: Mapping[str, bytes | None]
 
 
-async def code_id(git: Git, repo: Path, commit: str, work_item_id: str) -> str:
-    """The identity of a commit's code: its tree without `docs/work-items/<id>/` and the root's `.task-*.md`.
-
-    Two commits have the same id if and only if they agree in every other file. Directories that hold nothing
-    else do not count, as git does not store empty ones. Costs one process and the reading of three trees,
-    however large the repository is.
-
-    Raises: Rejected for an unknown commit or a work item id that is no name of a directory; what `Git.run`
-    raises.
-    """
-    return (await survey(git, repo, commit, work_item_id)).code_id
-
-
 async def survey(
     git: Git, repo: Path, commit: str, work_item_id: str, *, files: Sequence[str] = ()
 ) -> Survey:
-    """The code id of a commit together with some of its files, in the same one process.
+    """The identity of a commit's code, together with some of its files.
 
-    What stands at one of the paths and is no file is left out of the answer.
+    The code is the commit's tree without `docs/work-items/<id>/` and the root's `.task-*.md`: two commits
+    have the same id if and only if they agree in every other file. Directories that hold nothing else do not
+    count, as git does not store empty ones. Costs one process and the reading of three trees, however large
+    the repository is. What stands at one of the paths and is no file is left out of the answer.
 
-    Raises: as `code_id`; Rejected for a path that is none.
+    Raises: Rejected for an unknown commit, a work item id that is no name of a directory or a path that is
+    none; what `Git.run` raises.
     """
     if not _COMPONENT.match(work_item_id):
         raise Rejected(f"{work_item_id!r} is no work item id")
@@ -118,17 +111,14 @@ async def read_blob(git: Git, repo: Path, commit: str, path: str) -> bytes | Non
     Raises: Rejected for an unknown commit, a path that is none, or a path of a directory; what `Git.run`
     raises.
     """
-    found = await _at(git, repo, commit, path)
+    check_revision(commit)
+    _check_path(path)
+    tree, found = await _objects(git, repo, (f"{commit}^{{tree}}", f"{commit}:{path}"))
+    if tree is None:
+        raise Rejected(f"there is no commit {commit}")
+    if found is not None and found.kind != "blob":
+        raise Rejected(f"{path} is a directory at {commit}")
     return None if found is None else found.content
-
-
-async def blob_id(git: Git, repo: Path, commit: str, path: str) -> str | None:
-    """The object id of a file at a commit, or None when the commit has nothing at that path.
-
-    Raises: as `read_blob`.
-    """
-    found = await _at(git, repo, commit, path)
-    return None if found is None else found.oid
 
 
 async def list_paths(git: Git, repo: Path, commit: str, prefix: str = "") -> tuple[str, ...]:
@@ -163,15 +153,6 @@ async def is_ancestor(git: Git, repo: Path, ancestor: str, descendant: str) -> b
     return await git.holds("merge-base", "--is-ancestor", ancestor, descendant, cwd=repo)
 
 
-async def merge_base(git: Git, repo: Path, one: str, other: str) -> str | None:
-    """The best common ancestor of two commits, or None when their histories are unrelated.
-
-    Raises: Rejected for an unknown commit; what `Git.run` raises.
-    """
-    check_revision(one, other)
-    return await git.answer("merge-base", one, other, cwd=repo)
-
-
 async def head_of(git: Git, repo: Path, ref: str) -> str | None:
     """The commit that a ref or revision names, or None when there is none of that name.
 
@@ -197,18 +178,9 @@ async def tree_of(git: Git, repo: Path, commit: str) -> str:
     return found
 
 
-async def diff_text(git: Git, repo: Path, old: str, new: str, *, limit: int) -> str:
-    """The unified diff of two commits; beyond `limit` bytes it is cut at a line end, as its last line says.
-
-    Raises: Rejected for an unknown commit; what `Git.run` raises.
-    """
-    check_revision(old, new)
-    options = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none")
-    raw, cut = await git.head("diff", *options, old, new, "--", cwd=repo, limit=limit)
-    if not cut:
-        return decoded(raw)
-    whole = raw[: raw.rfind(b"\n") + 1]
-    return f"{decoded(whole)}[the diff is longer than {limit} bytes and was cut here]\n"
+def is_object_id(text: str) -> bool:
+    """Whether a text is the full id of an object: such a name never stands for another one."""
+    return _OBJECT_ID.match(text) is not None
 
 
 def check_revision(*names: str) -> None:
@@ -219,17 +191,6 @@ def check_revision(*names: str) -> None:
     for name in names:
         if not _REVISION.match(name):
             raise Rejected(f"{name!r} names no commit")
-
-
-async def _at(git: Git, repo: Path, commit: str, path: str) -> _Object | None:
-    check_revision(commit)
-    _check_path(path)
-    tree, found = await _objects(git, repo, (f"{commit}^{{tree}}", f"{commit}:{path}"))
-    if tree is None:
-        raise Rejected(f"there is no commit {commit}")
-    if found is not None and found.kind != "blob":
-        raise Rejected(f"{path} is a directory at {commit}")
-    return found
 
 
 def _check_path(path: str) -> None:

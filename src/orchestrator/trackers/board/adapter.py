@@ -132,17 +132,6 @@ class BoardTracker:
             newest = select(board_comments).where(board_comments.c.ref == ref)
             return _comment(connection.execute(newest.order_by(board_comments.c.id.desc()).limit(1)).one())
 
-    async def label(self, ref: str, labels: Sequence[str], by: str) -> None:
-        """A person gives the item these labels."""
-        self._set(ref, ChangeKind.LABELS, _unique(labels), by)
-
-    async def block(self, ref: str, blocked_by: Sequence[str], by: str) -> None:
-        """A person says which items must be done before this one; whoever reads them looks for cycles."""
-        with self._database.transaction() as connection:
-            for other in blocked_by:
-                _row(connection, other)
-        self._set(ref, ChangeKind.BLOCKED_BY, _unique(blocked_by), by)
-
     async def changes(self, project: str, after: int = 0) -> Sequence[Change]:
         """Changes of the project's items with an id above ``after``, oldest first; ours carry the actor."""
         with self._database.transaction() as connection:
@@ -199,7 +188,6 @@ class BoardTracker:
         column = {
             ChangeKind.STATE: board_items.c.state,
             ChangeKind.LABELS: board_items.c.labels,
-            ChangeKind.BLOCKED_BY: board_items.c.blocked_by,
             ChangeKind.TITLE: board_items.c.title,
             ChangeKind.DESCRIPTION: board_items.c.description,
         }[kind]

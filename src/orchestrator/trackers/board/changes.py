@@ -20,7 +20,6 @@ class ChangeKind(StrEnum):
     FILED = "filed"
     STATE = "state"
     LABELS = "labels"
-    BLOCKED_BY = "blocked-by"
     COMMENT = "comment"
     TITLE = "title"
     DESCRIPTION = "description"

@@ -40,6 +40,17 @@ class Repository:
         """One commit on a ref."""
         return self.commits([files], ref, parent)[0]
 
+    def refs(self, prefix: str) -> dict[str, str]:
+        """The commits of all refs at or below a path."""
+        lines = self.run("for-each-ref", "--format=%(refname) %(objectname)", prefix).splitlines()
+        return dict(line.split() for line in lines)
+
+    def check_out(self, directory: Path, branch: str, *, start: str = "") -> Path:
+        """A new worktree of a branch, which is made at `start` when that is given."""
+        target = ["-b", branch, "--no-track", str(directory), start] if start else [str(directory), branch]
+        self.run("worktree", "add", "--quiet", *target)
+        return directory
+
 
 def _mark(line: str) -> int:
     return int(line.split()[0][1:])

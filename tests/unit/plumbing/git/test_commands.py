@@ -28,11 +28,6 @@ async def test_input_reaches_the_command(git, repo):
     assert result.text == "ce013625030ba8dba906f756967f9e9ca394464a"
 
 
-async def test_a_git_directory_stands_for_the_place(git, repo):
-    head = repo.commit({"a": "1"})
-    assert (await git.run("rev-parse", "main", git_dir=repo.path)).text == head
-
-
 async def test_version_is_a_tuple_of_numbers(git):
     assert await git.version() >= (2, 30)
 
@@ -143,17 +138,6 @@ async def test_cancelling_stops_the_command_and_passes_through(tmp_path):
 def ended(pid):
     """Whether a process is gone, or dead and only waiting to be collected by whoever inherited it."""
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
-async def test_a_long_output_is_cut_and_said_to_be(git, repo):
-    head = repo.commit({"a": "x" * 200_000})
-    assert await git.head("cat-file", "-p", f"{head}:a", cwd=repo.path, limit=10) == (b"x" * 10, True)
-    assert await git.head("cat-file", "-t", head, cwd=repo.path, limit=100) == (b"commit\n", False)
-
-
-async def test_a_failing_command_has_no_head(git, repo):
-    with pytest.raises(Rejected):
-        await git.head("cat-file", "-p", "nowhere", cwd=repo.path, limit=10)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ async def test_a_ref_moves_only_from_what_is_expected(git, repo):
     with pytest.raises(Conflict):
         await refs.update_ref(git, repo.path, MAIN, new=old, old=old)
     await refs.update_ref(git, repo.path, MAIN, new=old, old=new)
-    assert await refs.refs_below(git, repo.path, "refs/heads") == {MAIN: old}
+    assert repo.refs("refs/heads") == {MAIN: old}
 
 
 async def test_a_ref_is_made_and_deleted_under_the_same_rule(git, repo):
@@ -35,7 +35,7 @@ async def test_a_ref_is_made_and_deleted_under_the_same_rule(git, repo):
     await refs.update_ref(git, repo.path, ref, new=None, old=head)
     with pytest.raises(Conflict):
         await refs.update_ref(git, repo.path, ref, new=head, old=head)
-    assert await refs.refs_below(git, repo.path, "refs/orchestrator") == {}
+    assert repo.refs("refs/orchestrator") == {}
 
 
 async def test_of_two_writers_one_wins(git, repo):
@@ -73,14 +73,14 @@ async def test_a_symbolic_ref_does_not_turn_the_write_elsewhere(git, repo):
     old, new = repo.commits([{"a": "1"}, {"a": "2"}])
     repo.run("symbolic-ref", "refs/heads/work", MAIN)
     await refs.update_ref(git, repo.path, "refs/heads/work", new=old, old=new)
-    assert await refs.refs_below(git, repo.path, MAIN) == {MAIN: new}
+    assert repo.refs(MAIN) == {MAIN: new}
 
 
 async def test_a_clone_has_the_branches_and_no_leftover(git, repo, tmp_path):
     head = repo.commit({"a": "1"})
     (tmp_path / "c.git.partial").mkdir()
     await refs.clone_bare(git, str(repo.path), tmp_path / "c.git")
-    assert await refs.refs_below(git, tmp_path / "c.git", "refs/heads") == {MAIN: head}
+    assert Repository(tmp_path / "c.git").refs("refs/heads") == {MAIN: head}
     assert not (tmp_path / "c.git.partial").exists()
     with pytest.raises(Conflict):
         await refs.clone_bare(git, str(repo.path), tmp_path / "c.git")
@@ -125,7 +125,7 @@ async def test_a_lease_decides_on_the_remote_value(git, repo, clone):
             await refs.push(git, clone.path, "origin", f"{mine}:{MAIN}", lease=(MAIN, expected))
     await refs.push(git, clone.path, "origin", f"{mine}:{MAIN}", lease=(MAIN, old))
     await refs.push(git, clone.path, "origin", f"{mine}:{MAIN}", lease=(MAIN, old))
-    assert await refs.refs_below(git, repo.path, MAIN) == {MAIN: mine}
+    assert repo.refs(MAIN) == {MAIN: mine}
 
 
 async def test_a_push_without_a_precondition_is_rejected(git, repo, clone):
@@ -147,7 +147,7 @@ async def test_fetching_brings_named_refs_and_prunes_on_demand(git, repo, clone)
     await refs.fetch(git, clone.path, "origin", spec)
     repo.run("update-ref", "-d", "refs/heads/gone")
     await refs.fetch(git, clone.path, "origin", spec, prune=True)
-    assert await refs.refs_below(git, clone.path, "refs/remotes") == {"refs/remotes/origin/main": head}
+    assert clone.refs("refs/remotes") == {"refs/remotes/origin/main": head}
     with pytest.raises(Rejected):
         await refs.fetch(git, clone.path, "origin", [])
 
@@ -158,17 +158,16 @@ async def test_a_new_repository_has_the_wished_branch_and_is_made_once(git, tmp_
     assert (tmp_path / "x" / "n.git" / "HEAD").read_text() == "ref: refs/heads/trunk\n"
 
 
-async def worktree(git, repo, tmp_path, files):
+def worktree(repo, tmp_path, files):
     """A worktree of branch `work`, one commit after the first one of main, and main moved on."""
     base = repo.commit({"a": "1\n", "b": "1\n"})
     repo.commit({"a": "1\n", "b": "1\n"} | files, "refs/heads/work", base)
     repo.commit({"a": "main\n", "b": "1\n"}, MAIN, base)
-    await worktrees.add(git, repo.path, tmp_path / "wt", "work")
-    return tmp_path / "wt"
+    return repo.check_out(tmp_path / "wt", "work")
 
 
 async def test_a_rebase_keeps_the_author_and_names_us_as_committer(git, repo, tmp_path):
-    place = await worktree(git, repo, tmp_path, {"b": "2\n"})
+    place = worktree(repo, tmp_path, {"b": "2\n"})
     result = await refs.rebase(git, place, "main", committer=US)
     assert isinstance(result, refs.Rebased)
     assert repo.run("log", "-1", "--format=%H %an %cn", "work") == f"{result.head} Sample orchestrator"
@@ -177,7 +176,7 @@ async def test_a_rebase_keeps_the_author_and_names_us_as_committer(git, repo, tm
 
 
 async def test_a_conflict_names_its_paths_and_leaves_the_branch_alone(git, repo, tmp_path):
-    place = await worktree(git, repo, tmp_path, {"a": "work\n"})
+    place = worktree(repo, tmp_path, {"a": "work\n"})
     before = await worktrees.status(git, place)
     assert await refs.rebase(git, place, "main", committer=US) == refs.RebaseConflict(("a",))
     assert await worktrees.status(git, place) == before
@@ -186,7 +185,7 @@ async def test_a_conflict_names_its_paths_and_leaves_the_branch_alone(git, repo,
 
 
 async def test_a_rebase_that_cannot_begin_is_rejected(git, repo, tmp_path):
-    place = await worktree(git, repo, tmp_path, {"b": "2\n"})
+    place = worktree(repo, tmp_path, {"b": "2\n"})
     with pytest.raises(Rejected):
         await refs.rebase(git, place, "absent", committer=US)
     (place / "b").write_text("uncommitted")

@@ -1,9 +1,9 @@
 import os
-import shutil
+from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import Conflict, Rejected, Unavailable
+from orchestrator.errors import Rejected, Unavailable
 from orchestrator.plumbing.git import Author
 from orchestrator.plumbing.git import worktrees as w
 
@@ -21,77 +21,22 @@ def place(tmp_path):
 
 
 @pytest.fixture
-async def worktree(git, repo, head, place):
-    await w.add(git, repo.path, place, "feature/ORCH-7-x", start="main")
-    return place
+def worktree(repo, head, place):
+    return repo.check_out(place, "feature/ORCH-7-x", start="main")
+
+
+def worktrees_of(repo):
+    """Where the repository's worktrees are, itself first."""
+    lines = repo.run("worktree", "list", "--porcelain").splitlines()
+    return [Path(line.removeprefix("worktree ")) for line in lines if line.startswith("worktree ")]
 
 
 def test_the_directory_is_named_after_the_branch():
     assert w.worktree_directory_name("feature/ORCH-7/x") == "feature_ORCH-7_x"
 
 
-async def test_a_new_branch_is_checked_out(git, repo, head, worktree):
-    assert (worktree / "d" / "b").read_text() == "1\n"
-    assert await w.status(git, worktree) == w.Status(head, "feature/ORCH-7-x")
-    assert await w.registered(git, repo.path) == (w.Worktree(worktree, head, "feature/ORCH-7-x"),)
-
-
-async def test_adding_again_keeps_what_is_there(git, repo, worktree):
-    (worktree / "a").write_text("in work")
-    await w.add(git, repo.path, worktree, "feature/ORCH-7-x", start="main")
-    assert (worktree / "a").read_text() == "in work"
-
-
-async def test_a_registration_without_its_directory_is_replaced(git, repo, worktree):
-    shutil.rmtree(worktree)
-    await w.add(git, repo.path, worktree, "feature/ORCH-7-x")
-    assert (worktree / "a").exists()
-
-
-async def test_a_registration_elsewhere_without_its_directory_is_forgotten(git, repo, worktree):
-    shutil.rmtree(worktree)
-    await w.add(git, repo.path, worktree.with_name("other"), "feature/ORCH-7-x")
-    assert [found.path.name for found in await w.registered(git, repo.path)] == ["other"]
-
-
-async def test_a_plain_directory_in_the_way_is_replaced(git, repo, head, place):
-    (place / "left").mkdir(parents=True)
-    await w.add(git, repo.path, place, "feature/ORCH-7-x", start="main")
-    assert (place / "a").exists()
-    assert not (place / "left").exists()
-
-
-async def test_a_half_made_worktree_is_replaced(git, repo, worktree):
-    (worktree / "a").unlink()
-    registration = w.git_directory(worktree)
-    (registration / "locked").write_text("initializing")
-    await w.add(git, repo.path, worktree, "feature/ORCH-7-x")
-    assert (worktree / "a").exists()
-    assert (await w.registered(git, repo.path))[0].locked is None
-
-
-async def test_a_worktree_of_another_branch_is_replaced(git, repo, worktree):
-    await w.add(git, repo.path, worktree, "other", start="main")
-    assert (await w.status(git, worktree)).branch == "other"
-
-
-async def test_a_foreign_repository_in_the_way_is_replaced(git, repo, worktree):
-    (worktree / ".git").unlink()
-    repo.run("init", "-q", str(worktree))
-    await w.add(git, repo.path, worktree, "feature/ORCH-7-x")
-    assert (worktree / ".git").is_file()
-
-
-async def test_a_branch_in_work_elsewhere_is_a_conflict(git, repo, worktree):
-    with pytest.raises(Conflict, match="already checked out"):
-        await w.add(git, repo.path, worktree.with_name("other"), "feature/ORCH-7-x")
-    assert (worktree / "a").exists()
-
-
-@pytest.mark.parametrize("branch", ["absent", "-f", "a b", ""])
-async def test_a_branch_that_is_none_is_rejected(git, repo, head, place, branch):
-    with pytest.raises(Rejected):
-        await w.add(git, repo.path, place, branch)
+async def test_a_new_worktree_is_clean(git, head, worktree):
+    assert await w.status(git, worktree) == w.Status(head)
 
 
 async def test_removing_twice_is_fine_and_the_branch_stays(git, repo, worktree, head):
@@ -99,8 +44,17 @@ async def test_removing_twice_is_fine_and_the_branch_stays(git, repo, worktree, 
     await w.remove(git, repo.path, worktree)
     await w.remove(git, repo.path, worktree)
     assert not worktree.exists()
-    assert await w.registered(git, repo.path) == ()
+    assert len(worktrees_of(repo)) == 1
     assert repo.run("rev-parse", "refs/heads/feature/ORCH-7-x") == head
+
+
+async def test_a_locked_worktree_is_removed_and_others_stay(git, repo, worktree):
+    other = repo.check_out(worktree.with_name("other"), "other", start="main")
+    for place in (worktree, other):
+        repo.run("worktree", "lock", "--reason", "initializing", str(place))
+    await w.remove(git, repo.path, worktree)
+    assert [place.name for place in worktrees_of(repo)[1:]] == ["other"]
+    assert (other / "a").exists()
 
 
 async def test_what_cannot_be_deleted_is_said(git, repo, head, tmp_path):
@@ -134,14 +88,6 @@ async def test_everything_but_task_files_is_committed(git, repo, worktree):
     assert await w.commit_all(git, worktree, "again", author=RUNNER) is None
 
 
-async def test_excluded_globs_stay_uncommitted(git, repo, worktree):
-    (worktree / "d" / "x.log").write_text("x")
-    (worktree / "x.log").write_text("x")
-    assert await w.commit_all(git, worktree, "m", author=RUNNER, exclude=["**/*.log"]) is None
-    assert await w.commit_all(git, worktree, "m", author=RUNNER, exclude=["*.log"]) is not None
-    assert (await w.status(git, worktree)).untracked == ("x.log",)
-
-
 async def test_the_first_commit_of_a_repository_is_made(git, repo, tmp_path):
     repo.run("init", "-q", "-b", "main", str(tmp_path / "fresh"))
     assert await w.commit_all(git, tmp_path / "fresh", "m", author=RUNNER) is None
@@ -161,14 +107,14 @@ async def test_status_tells_kinds_of_change_apart(git, repo, worktree, head):
     assert (await w.status(git, worktree)).conflicted == ("a",)
 
 
-async def test_reset_ends_a_rebase_and_returns_to_the_branch(git, repo, worktree, head):
+async def test_reset_ends_a_rebase(git, repo, worktree, head):
     repo.commit({"a": "3\n"}, parent=head)
     (worktree / "a").write_text("2\n")
     mine = await w.commit_all(git, worktree, "m", author=RUNNER)
     await git.run("rebase", "main", cwd=worktree, env=RUNNER.environment(), check=False)
-    assert (await w.status(git, worktree)).branch is None
-    await w.reset_hard(git, worktree, branch="feature/ORCH-7-x")
-    assert await w.status(git, worktree) == w.Status(mine, "feature/ORCH-7-x")
+    assert (w.git_directory(worktree) / "rebase-merge").exists()
+    await w.reset_hard(git, worktree, str(mine))
+    assert await w.status(git, worktree) == w.Status(mine)
     assert not (w.git_directory(worktree) / "rebase-merge").exists()
 
 
@@ -176,9 +122,9 @@ async def test_reset_goes_to_a_commit_and_refuses_an_unknown_one(git, repo, work
     new = repo.commit({"a": "3\n"}, parent=head)
     await w.reset_hard(git, worktree, new)
     assert (worktree / "a").read_text() == "3\n"
-    for target, branch in (("absent", None), ("--soft", None), ("HEAD", "absent")):
+    for target in ("absent", "--soft"):
         with pytest.raises(Rejected):
-            await w.reset_hard(git, worktree, target, branch=branch)
+            await w.reset_hard(git, worktree, target)
     assert (await w.status(git, worktree)).head == new
 
 
@@ -189,8 +135,6 @@ async def test_clean_deletes_what_is_untracked(git, repo, worktree):
     (worktree / "build" / "out").write_text("ignored")
     await w.clean(git, worktree)
     assert sorted(os.listdir(worktree)) == [".git", ".gitignore", "a", "build", "d"]
-    await w.clean(git, worktree, ignored=True)
-    assert not (worktree / "build").exists()
 
 
 def test_a_plain_directory_has_no_git_directory(tmp_path):
