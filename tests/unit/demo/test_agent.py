@@ -3,16 +3,23 @@
 import json
 import subprocess
 import tomllib
+from pathlib import Path
 
-import frontmatter
 import pytest
 import yaml
 
+from orchestrator.plumbing.documents import Document, parse_document
 from tests.unit.demo.workbench import DEMO, PYTHON, Bench
 
 TICKET = tomllib.loads((DEMO / "playbook" / "ticket.toml").read_text())
 COMMON = {"work_item", "stage", "author_agent", "status", "created_at", "model_used"}
 ROUNDS = 4
+
+
+def read_document(path: Path) -> Document:
+    document = parse_document(path.read_text())
+    assert document.problems == ()
+    return document
 
 
 class Agent:
@@ -54,9 +61,9 @@ class Agent:
     def review(self) -> tuple[str, str]:
         """Run the reviewer: its verdict and its P1 finding."""
         self.works("reviewer")
-        document = frontmatter.load(str(self.artifacts / "12-review.md"))
-        must_fix = document.content.split("### P1 — Must fix")[1].split("###")[0].strip()
-        return str(document["verdict"]), must_fix.removeprefix("- ")
+        document = read_document(self.artifacts / "12-review.md")
+        must_fix = document.body.split("### P1 — Must fix")[1].split("###")[0].strip()
+        return str(document.meta["verdict"]), must_fix.removeprefix("- ")
 
 
 def test_a_ticket_goes_through_all_roles(bench: Bench):
@@ -72,11 +79,9 @@ def test_a_ticket_goes_through_all_roles(bench: Bench):
     agent.works("developer", finding)
     assert agent.review() == ("APPROVED", "")
     agent.works("tester")
-    report = frontmatter.load(str(agent.artifacts / "13-test-report.md"))
-    assert (report["result"], report["status"]) == ("PASS", "complete")
-    assert (
-        "| TC-3 | `tests/test_scores.py::test_nothing_recorded_averages_to_zero` | PASSED |" in report.content
-    )
+    report = read_document(agent.artifacts / "13-test-report.md")
+    assert (report.meta["result"], report.meta["status"]) == ("PASS", "complete")
+    assert "| TC-3 | `tests/test_scores.py::test_nothing_recorded_averages_to_zero` | PASSED |" in report.body
 
 
 def test_the_deployer_runs_the_commands(bench: Bench):
@@ -84,13 +89,13 @@ def test_the_deployer_runs_the_commands(bench: Bench):
     agent.works("developer")
     revision = bench.commit()
     agent.works("deployer", "Write 15-staging-log.md.", ORCH_REVISION=revision)
-    staging = frontmatter.load(str(agent.artifacts / "15-staging-log.md"))
+    staging = read_document(agent.artifacts / "15-staging-log.md")
     # Staging asks every endpoint before anything is recorded: it would have found the slip as well.
-    assert (staging["staging_status"], staging["exit_code"]) == ("FAILED", 1)
-    assert "FAIL GET /average" in staging.content
+    assert (staging.meta["staging_status"], staging.meta["exit_code"]) == ("FAILED", "1")
+    assert "FAIL GET /average" in staging.body
     agent.works("deployer", "Write 14-deploy-log.md.", ORCH_REVISION=revision)
-    deployed = frontmatter.load(str(agent.artifacts / "14-deploy-log.md"))
-    assert (deployed["deploy_status"], deployed["hook_exit_code"]) == ("SUCCESS", 0)
+    deployed = read_document(agent.artifacts / "14-deploy-log.md")
+    assert (deployed.meta["deploy_status"], deployed.meta["hook_exit_code"]) == ("SUCCESS", "0")
     assert bench.status("production")["revision"] == revision
 
 
@@ -108,7 +113,7 @@ def test_documents_carry_the_common_frontmatter(bench: Bench):
         "10-tech-risks.md",
         "12-review.md",
     ]
-    assert all(set(frontmatter.load(str(path)).metadata) >= COMMON for path in documents)
+    assert all(set(read_document(path).meta) >= COMMON for path in documents)
     plan = yaml.safe_load((agent.artifacts / "04-test-plan.yaml").read_text())
     assert COMMON | {"title", "framework", "scope", "notes", "tests"} == set(plan)
     assert plan["title"] == TICKET["title"]
