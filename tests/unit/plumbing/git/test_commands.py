@@ -101,16 +101,16 @@ async def test_the_time_limit_stops_the_whole_group(tmp_path):
     pid = tmp_path / "pid"
     git = Git(
         program(tmp_path / "git", f"sleep 60 & echo $! > {pid}.new; mv {pid}.new {pid}; wait"),
-        timedelta(milliseconds=400),
+        timedelta(milliseconds=1500),
     )
-    with pytest.raises(Unavailable, match=r"git gc took longer than 0\.4 s"):
+    with pytest.raises(Unavailable, match=r"git gc took longer than 1\.5 s"):
         await git.run("gc")
     assert ended(int(pid.read_text()))
 
 
 async def test_what_a_finished_program_left_running_is_stopped_too(tmp_path):
     pid = tmp_path / "pid"
-    git = Git(program(tmp_path / "git", f"sleep 60 & echo $! > {pid}"), timedelta(milliseconds=300))
+    git = Git(program(tmp_path / "git", f"sleep 60 & echo $! > {pid}"), timedelta(seconds=1))
     with pytest.raises(Unavailable):
         await git.run("gc")
     assert ended(int(pid.read_text()))
