@@ -7,7 +7,7 @@ jobs it causes. It works under the item's transition lease; the stage write is a
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeGuard
 
 from orchestrator.config.contract import Contract
 from orchestrator.engine.cases import branch_of, earlier_verdicts, load_case, with_verdict
@@ -25,7 +25,7 @@ from orchestrator.pipeline.decisions import (
     is_work_current,
     open_questions,
 )
-from orchestrator.pipeline.gates import EXIT_GATES, GateName
+from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import TaskId
 from orchestrator.pipeline.items import Case, Waiter, WorkItem
 from orchestrator.pipeline.stages import TERMINAL, Stage
@@ -101,20 +101,22 @@ class Door:
         head = await self._workspace.head(branch_of(case.item))
         case = await self._note_head(case, head)
         decision = decide(case, self._policy)
-        contract: Contract | None = None
-        if self._has_open_questions(case, decision):
-            try:
-                contract = await self._projects.contract(case.item.project)
-            except BadInput as error:
-                return await self._commit(
-                    case, PutOnHold(str(error), FailureClass.ENVIRONMENT), trigger=trigger
-                )
+        asks = self._has_open_questions(case, decision)
+        if not asks and not _merges(decision, case):
+            return await self._commit(case, decision, trigger=trigger)
+        try:
+            contract = await self._projects.contract(case.item.project)
+        except BadInput as error:
+            return await self._commit(case, PutOnHold(str(error), FailureClass.ENVIRONMENT), trigger=trigger)
+        if asks:
             case = await self._ask(case, head, contract, lease)
             if await self._workspace.head(branch_of(case.item)) != head:
                 return None
             decision = decide(case, self._policy)
-        if isinstance(decision, Advance) and case.item.stage is Stage.DEPLOY_STAGING:
-            return await self._leave_staging(case, decision, head=head, lease=lease, trigger=trigger)
+        if _merges(decision, case):
+            return await self._leave_staging(
+                case, decision, head=head, contract=contract, lease=lease, trigger=trigger
+            )
         return await self._commit(case, decision, trigger=trigger)
 
     def _has_open_questions(self, case: Case, decision: Decision) -> bool:
@@ -167,10 +169,16 @@ class Door:
         await self._store.transact(lambda tx: tx.facts.add_verdict(item.task_id, row))
 
     async def _leave_staging(
-        self, case: Case, decision: Advance, *, head: Head, lease: Lease, trigger: str
+        self,
+        case: Case,
+        decision: Advance,
+        *,
+        head: Head,
+        contract: Contract | None,
+        lease: Lease,
+        trigger: str,
     ) -> Decision:
         """Merge as the last act of the edge, then store the move; merged before a crash is merged once."""
-        contract = await self._projects.contract(case.item.project)
         # A person who put the item on hold meanwhile must not find it merged.
         await self._store.transact(lambda tx: ensure_unchanged(tx, case))
         try:
@@ -220,10 +228,14 @@ class Door:
         await self._store.transact(
             lambda tx: self._commitment.apply(tx, case, decision, now=now, trigger=trigger, merged=merged)
         )
-        leaves_edge = case.item.stage is Stage.DEPLOY_STAGING and not isinstance(decision, Wait)
-        if leaves_edge and EXIT_GATES[case.item.stage]:
+        if case.item.stage is Stage.DEPLOY_STAGING and not isinstance(decision, Wait):
             await self._merger.let_go(case.item)
         return decision
+
+
+def _merges(decision: Decision, case: Case) -> TypeGuard[Advance]:
+    """Whether committing the decision takes a merge first: the item leaves staging."""
+    return isinstance(decision, Advance) and case.item.stage is Stage.DEPLOY_STAGING
 
 
 def _says_the_same(known: Verdict | None, verdict: Verdict) -> bool:
