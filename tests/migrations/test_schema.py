@@ -39,8 +39,21 @@ def sql_of(path):
     named = {
         name: re.sub(r"\s+", " ", sql) for name, sql in rows if not name.startswith(("sqlite_", "alembic_"))
     }
-    # The order of the constraints means nothing.
-    return {name: sorted(sql.removesuffix(" )").split(", CONSTRAINT ")) for name, sql in named.items()}
+    # The order of columns and constraints means nothing: a column that came later stands last.
+    return {name: sorted(parts_of(sql)) for name, sql in named.items()}
+
+
+def parts_of(sql):
+    """The columns and constraints of a table, and what stands before them."""
+    head, _, body = sql.partition("(")
+    parts, depth = [""], 0
+    for sign in body.rstrip().removesuffix(")"):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [head.strip(), *(part.strip().replace('"', "") for part in parts)]
 
 
 def test_the_constants_name_the_revisions_that_alembic_finds():

@@ -5,9 +5,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.agents.clis import Cli
+from orchestrator.agents.log import GrowingLog
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.plumbing.processes import CommandSpec, ExitRecord, Processes, SupervisedRun
-from orchestrator.ports.agent import AgentOutcome, AgentTask, NotStarted
+from orchestrator.ports.agent import AgentOutcome, AgentTask, NotStarted, Progress
 from orchestrator.ports.clock import Clock
 
 
@@ -34,7 +35,7 @@ class CliTransport:
         self._clock = clock
         self._kinds = kinds if kinds is not None else {}
 
-    async def run(self, task: AgentTask) -> AgentOutcome:
+    async def run(self, task: AgentTask, progress: Progress | None = None) -> AgentOutcome:
         """Run (or re-attach to) the attempt and wait for its end; cancelling leaves the agent at work.
 
         Raises:
@@ -54,7 +55,10 @@ class CliTransport:
         record = await run.wait()
         if _was_never_started(record):
             return NotStarted(f"the agent CLI could not be started: {record.error}")
-        return cli.judge(task, record, run.log_path)
+        reader, log = cli.reader(task), GrowingLog(run.log_path)
+        for line in (*log.lines(), *log.last_line()):
+            reader.feed(line)
+        return cli.judge(task, record, reader, None)
 
     async def stop(self, run_dir: Path) -> None:
         """End the run in ``run_dir`` with everything it started; ended already is no change."""

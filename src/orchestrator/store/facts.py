@@ -13,12 +13,12 @@ from orchestrator.pipeline.rounds import Round
 from orchestrator.pipeline.stages import Role, Stage
 from orchestrator.pipeline.verdicts import FailureClass
 from orchestrator.ports.store import TransitionRow, VerdictRow
+from orchestrator.store.columns import storable
 from orchestrator.store.tables import (
     approvals,
     holds,
     lessons,
     rounds,
-    storable,
     tasks,
     transitions,
     verdicts,

@@ -12,10 +12,11 @@ from sqlalchemy import ColumnElement, Executable, and_, bindparam, exists, false
 from orchestrator.errors import Conflict
 from orchestrator.pipeline.stages import TERMINAL
 from orchestrator.ports.queue import Job, JobKind, JobStatus
+from orchestrator.store.columns import Instant
 from orchestrator.store.database import Bell, Database, first_of
 from orchestrator.store.jobs import end_held, held_by, job_of
 from orchestrator.store.owners import Alive, Owner, is_alive
-from orchestrator.store.tables import Instant, job_deps, jobs, tasks
+from orchestrator.store.tables import job_deps, jobs, tasks
 from orchestrator.store.unit import Unit
 
 

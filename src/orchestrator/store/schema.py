@@ -9,7 +9,7 @@ from orchestrator import __version__
 from orchestrator.errors import BadInput
 from orchestrator.store.engines import connect, translated
 
-REVISIONS: Final = ("0001",)
+REVISIONS: Final = ("0001", "0002")
 """All revisions, the oldest first; a test compares them with those that Alembic finds."""
 
 HEAD: Final = REVISIONS[-1]

@@ -5,7 +5,7 @@ Names of tables and columns that the inventory gives (§6) are contracts: ``task
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -15,8 +15,6 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    DateTime,
-    Dialect,
     Float,
     ForeignKey,
     Index,
@@ -24,7 +22,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     text,
 )
@@ -33,46 +30,7 @@ from orchestrator.pipeline.items import ApprovalKind
 from orchestrator.pipeline.stages import Stage, Track
 from orchestrator.pipeline.verdicts import Answer
 from orchestrator.ports.queue import JobKind, JobStatus
-
-
-class Instant(TypeDecorator[datetime]):
-    """An aware instant, stored in UTC to the microsecond and read back in UTC."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse an instant without a zone: nobody could say when it was."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"{value} has no time zone")
-        return value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """SQLite keeps no zone; what was stored is UTC."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def storable(value: str) -> str:
-    """``value`` as a column of `Prose` gives it back."""
-    if value.isascii() and "\0" not in value:
-        return value
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
-class Prose(TypeDecorator[str]):
-    """Text that came from outside: what no database stores (NUL, half characters) is replaced."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Keep the text as it is wherever that is possible."""
-        return None if value is None else storable(value)
-
+from orchestrator.store.columns import Instant, Prose
 
 METADATA: Final = MetaData(
     naming_convention={
@@ -107,6 +65,10 @@ def _count(name: str, default: int = 0) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=str(default))
 
 
+def _tokens(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default="0")
+
+
 def _instant(name: str) -> Column[datetime]:
     return Column(name, Instant, nullable=False, server_default=text("CURRENT_TIMESTAMP"))
 
@@ -136,6 +98,8 @@ tasks: Final = Table(
     Column("merged", Text),
     _count("branch_attempt", 1),
     _count("fence"),
+    _text("author"),
+    _text("text_approved"),
     _instant("created_at"),
     _instant("entered_at"),
     _instant("updated_at"),
@@ -344,14 +308,19 @@ agent_runs: Final = Table(
     Column("stage", Text),
     Column("model", Text),
     Column("effort", Text),
-    Column("input_tokens", BigInteger, nullable=False, server_default="0"),
-    Column("output_tokens", BigInteger, nullable=False, server_default="0"),
+    _text("cli"),
+    _text("cli_version"),
+    _tokens("input_tokens"),
+    _tokens("output_tokens"),
+    _tokens("cache_read_tokens"),
+    _tokens("cache_write_tokens"),
     Column("cost_usd", Float, nullable=False, server_default="0"),
     Column("duration_s", Float),
     Column("exit_code", Integer),
     _text("outcome"),
     _text("log_path"),
     Column("start_commit", Text, nullable=False),
+    _json("ceiling", "{}"),
     _instant("started_at"),
     Column("finished_at", Instant),
     UniqueConstraint("job_id", "attempt"),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from orchestrator.config.contract import Contract
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Stage
-from orchestrator.ports.agent import AgentFailed, AgentOutcome, AgentTask, Finished, Usage
+from orchestrator.ports.agent import AgentFailed, AgentOutcome, AgentTask, Finished, Progress, Usage
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.producer import Assignment, Outcome, Produced
 from orchestrator.ports.workspace import Author, Workspace
@@ -39,7 +39,7 @@ class ScriptedAgent:
         self._takes = takes
         self._runs: dict[Path, asyncio.Task[AgentOutcome]] = {}
 
-    async def run(self, task: AgentTask) -> AgentOutcome:
+    async def run(self, task: AgentTask, progress: Progress | None = None) -> AgentOutcome:
         """Run (or re-attach to) the attempt and wait for its end; cancelling leaves the script at work."""
         running = self._runs.get(task.run_dir)
         if running is None or _raised(running):

@@ -2,18 +2,14 @@
 
 import pytest
 
-from orchestrator.agents.usage import LONGEST_LINE, count_usage, lines_of_log
+from orchestrator.agents.usage import usage_in
 from orchestrator.ports.agent import Usage
 
 
-def test_lines_are_summed_among_others():
-    lines = [
-        "thinking",
-        '{"usage": {"input": 100, "output": 20, "cost_usd": 0.5}}',
-        '  {"type": "step", "usage": {"input": 1}}',
-        '{"usage": {"output": 2, "cost_usd": 1}}',
-    ]
-    assert count_usage(lines) == Usage(101, 22, 1.5)
+def test_a_usage_line_may_leave_figures_out():
+    assert usage_in('{"usage": {"input": 100, "output": 20, "cost_usd": 0.5}}') == Usage(100, 20, 0.5)
+    assert usage_in('  {"type": "step", "usage": {"input": 1}}') == Usage(1, 0, 0.0)
+    assert usage_in('{"usage": {"output": 2, "cost_usd": 1}}') == Usage(0, 2, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +33,4 @@ def test_lines_are_summed_among_others():
     ],
 )
 def test_a_malformed_line_is_ignored(line):
-    assert count_usage([line]) == Usage()
-
-
-def test_a_log_is_read_without_its_endless_lines(tmp_path):
-    log = tmp_path / "output.log"
-    log.write_bytes(b"one\n" + b"x" * (3 * LONGEST_LINE) + b"tail\n\xff two\nlast")
-    assert list(lines_of_log(log)) == ["one", "\ufffd two", "last"]
-
-
-def test_a_log_that_does_not_exist_has_no_lines(tmp_path):
-    assert list(lines_of_log(tmp_path / "output.log")) == []
+    assert usage_in(line) is None

@@ -2,23 +2,93 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from enum import StrEnum
 from typing import Protocol
 
 from orchestrator.plumbing.processes import ExitRecord
-from orchestrator.ports.agent import AgentFailed, AgentTask, Finished, LimitReached
+from orchestrator.ports.agent import AgentOutcome, AgentTask, Session, Transcript, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is started: the argv, and the whole environment that it gets."""
+    """What is started: the argv, the whole environment that it gets, and what it has to see when locked in.
+
+    ``readable`` are absolute paths that the CLI needs besides the system's (its own program, its login).
+    ``endpoint`` is the address (``https://host:port``) of the model, the only one that a run without network
+    may reach.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
+    readable: tuple[str, ...] = ()
+    endpoint: str = ""
+
+
+class EndedBy(StrEnum):
+    """Why we ended a run ourselves."""
+
+    BUDGET = "budget"
+    RESULT = "result"
+    STALL = "stall"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that we ended ourselves, and why in one line; written into its directory before it is done."""
+
+    by: EndedBy
+    reason: str
+
+
+class Reader(Protocol):
+    """Reads the lines of one run's log as they come; never raises, whatever a line holds."""
+
+    @property
+    def usage(self) -> Usage:
+        """What the run consumed, as far as it was read."""
+        ...
+
+    @property
+    def turns(self) -> int:
+        """Answers of the model, as far as they were read."""
+        ...
+
+    @property
+    def result_seen(self) -> bool:
+        """Whether the CLI said that it is through; it should end by itself soon."""
+        ...
+
+    @property
+    def session(self) -> Session | None:
+        """The conversation that could be resumed."""
+        ...
+
+    @property
+    def last_words(self) -> str:
+        """The last thing the CLI said that can explain its end, masked and short."""
+        ...
+
+    def feed(self, line: str) -> None:
+        """Read the next line."""
+        ...
 
 
 class Cli(Protocol):
     """One kind of agent CLI."""
+
+    @property
+    def version_argv(self) -> tuple[str, ...]:
+        """What prints the version of the CLI; empty where there is no such thing.
+
+        Raises:
+            Rejected: there is no such CLI, in one line that says what to do.
+        """
+        ...
+
+    def version_problem(self, said: str) -> str | None:
+        """Why the version that the CLI named cannot be driven, and what to do; ``None`` when it can."""
+        ...
 
     def launch(self, task: AgentTask) -> Launch:
         """What has to be started for ``task``; no process is made here.
@@ -28,8 +98,25 @@ class Cli(Protocol):
         """
         ...
 
-    def judge(
-        self, task: AgentTask, record: ExitRecord, log_path: Path
-    ) -> Finished | LimitReached | AgentFailed:
-        """What a run that was started came to, read from its exit record and its log."""
+    def reader(self, task: AgentTask) -> Reader:
+        """A reader for the log of a run of ``task``, from its first line on."""
         ...
+
+    def judge(self, task: AgentTask, record: ExitRecord, read: Reader, ended: Ended | None) -> AgentOutcome:
+        """What a run that was started came to; ``read`` has read its whole log."""
+        ...
+
+    def transcript(self) -> Transcript:
+        """How a person reads the log."""
+        ...
+
+
+def why_not_over(task: AgentTask, record: ExitRecord, ended: Ended | None) -> str:
+    """Why a run did not come to an end of its own, in a few words."""
+    if ended is not None:
+        return ended.reason
+    if record.timed_out:
+        return f"it did not end within {task.limit.total_seconds():g} s"
+    if record.stopped:
+        return "it was stopped"
+    return f"its end was not seen: {record.error}" if record.error else "its end was not seen"

@@ -7,23 +7,32 @@ else (failed); lines ``{"usage": {…}}`` on its standard output are counted.
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from orchestrator.agents.clis import Launch
-from orchestrator.agents.usage import count_usage, lines_of_log, usage_in
+from orchestrator.agents.clis import Ended, Launch, Reader, why_not_over
+from orchestrator.agents.usage import usage_in
 from orchestrator.errors import Rejected
-from orchestrator.plumbing.processes import ExitRecord, clean_environment, tail_text
+from orchestrator.plumbing.processes import ExitRecord, clean_environment
 from orchestrator.plumbing.redaction import redact
-from orchestrator.ports.agent import AgentFailed, AgentTask, Finished, LimitReached, Usage
+from orchestrator.ports.agent import (
+    AgentFailed,
+    AgentTask,
+    Finished,
+    LimitReached,
+    LogEvent,
+    LogKind,
+    Session,
+    Transcript,
+    Usage,
+)
 from orchestrator.ports.clock import Clock
 
 LIMIT_REACHED: Final = 75
 """Exit code EX_TEMPFAIL of sysexits.h: come back later."""
 
 _REASON: Final = 300
-_TAIL: Final = 8_000
 
 
 class ScriptCli:
@@ -52,20 +61,37 @@ class ScriptCli:
         env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{inherited}"
         return Launch((str(self._executable(task.command or self._command, env["PATH"])),), env)
 
+    @property
+    def version_argv(self) -> tuple[str, ...]:
+        """A script names no version."""
+        return ()
+
+    def version_problem(self, said: str) -> str | None:
+        """None: whatever speaks the protocol will do."""
+        return None
+
+    def reader(self, task: AgentTask) -> "ScriptReader":
+        """A reader that adds up usage lines and remembers the last words."""
+        return ScriptReader()
+
     def judge(
-        self, task: AgentTask, record: ExitRecord, log_path: Path
+        self, task: AgentTask, record: ExitRecord, read: Reader, ended: Ended | None
     ) -> Finished | LimitReached | AgentFailed:
         """0 is done, 75 a limit, the rest a failure; a run that did not end by itself has failed."""
-        usage = count_usage(lines_of_log(log_path))
+        usage, said = read.usage, read.last_words
         if not record.ran:
-            return AgentFailed(usage, _why_not(task, record), record.exit_code, record.timed_out)
+            return AgentFailed(usage, why_not_over(task, record, ended), record.exit_code, record.timed_out)
         if record.exit_code == 0:
             now = self._clock.now()
             return Finished(usage, record.started or now, record.ended or now)
-        said = _last_words(log_path)
         if record.exit_code == LIMIT_REACHED:
             return LimitReached(usage, said or "the agent asks to come back later")
-        return _failed(usage, record, said)
+        ending = f"signal {record.signal}" if record.signal else f"exit code {record.exit_code}"
+        return AgentFailed(usage, f"{ending}: {said}" if said else ending, record.exit_code)
+
+    def transcript(self) -> Transcript:
+        """Each line is a text, but those that only count."""
+        return _told
 
     def _executable(self, command: str, path: str) -> Path:
         if not command.strip():
@@ -99,20 +125,51 @@ def _protocol(task: AgentTask) -> dict[str, str]:
     return {name: value.replace("\0", "") for name, value in values.items()}
 
 
-def _why_not(task: AgentTask, record: ExitRecord) -> str:
-    if record.timed_out:
-        return f"it did not end within {task.limit.total_seconds():g} s"
-    if record.stopped:
-        return "it was stopped"
-    return f"its end was not seen: {record.error}" if record.error else "its end was not seen"
+def _told(line: str) -> Sequence[LogEvent]:
+    counted = usage_in(line)
+    if counted is None:
+        return (LogEvent(LogKind.TEXT, line.rstrip()),) if line.strip() else ()
+    return (LogEvent(LogKind.COST, f"{counted.tokens} tokens, ${counted.cost_usd:.4f}"),)
 
 
-def _failed(usage: Usage, record: ExitRecord, said: str) -> AgentFailed:
-    ending = f"signal {record.signal}" if record.signal else f"exit code {record.exit_code}"
-    return AgentFailed(usage, f"{ending}: {said}" if said else ending, record.exit_code)
+class ScriptReader:
+    """Reads the output of a script agent: usage lines are counted, the last other line is remembered."""
 
+    def __init__(self) -> None:
+        self._usage = Usage()
+        self._last = ""
+        self._turns = 0
 
-def _last_words(log_path: Path) -> str:
-    lines = [line.strip() for line in tail_text(log_path, _TAIL).splitlines()]
-    spoken = [line for line in lines if line and usage_in(line) is None]
-    return redact(spoken[-1])[:_REASON] if spoken else ""
+    @property
+    def usage(self) -> Usage:
+        """The sum of the usage lines."""
+        return self._usage
+
+    @property
+    def turns(self) -> int:
+        """Each usage line counts as one answer of whatever model stands behind the script."""
+        return self._turns
+
+    @property
+    def result_seen(self) -> bool:
+        """A script is through when its process ends."""
+        return False
+
+    @property
+    def session(self) -> Session | None:
+        """A script keeps no conversation."""
+        return None
+
+    @property
+    def last_words(self) -> str:
+        """The last line that is no usage line, masked and cut short for a reason."""
+        return redact(self._last)[:_REASON]
+
+    def feed(self, line: str) -> None:
+        """Read the next line."""
+        counted = usage_in(line)
+        if counted is not None:
+            self._usage += counted
+            self._turns += 1
+        elif line.strip():
+            self._last = line.strip()

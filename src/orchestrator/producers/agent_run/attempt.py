@@ -1,6 +1,6 @@
 """One run of an agent CLI as the work of a stage: open, run, check, save."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from orchestrator.config.contract import Contract
@@ -12,6 +12,7 @@ from orchestrator.ports.agent import (
     AgentFailed,
     AgentOutcome,
     AgentTransport,
+    BudgetReached,
     Finished,
     LimitReached,
     NotStarted,
@@ -84,12 +85,20 @@ class AgentRun:
                 return self._finish_later(outcome, str(error))
         opened.settle()
         match outcome:
-            case LimitReached(reason=reason, retry_after=retry_after):
-                return Deferred(reason, after=retry_after or self._limit_pause)
+            case LimitReached(reason=reason, retry_at=retry_at):
+                return Deferred(reason, after=self._pause_until(retry_at))
+            case BudgetReached(reason=reason):
+                return GaveUp(reason, FailureClass.LIMIT, retryable=False)
             case AgentFailed(reason=reason):
                 return GaveUp(f"the {self.name} failed: {reason}", FailureClass.AGENT)
             case NotStarted(reason=reason):
                 return GaveUp(reason, FailureClass.ENVIRONMENT, retryable=False)
+
+    def _pause_until(self, retry_at: datetime | None) -> timedelta:
+        """How long to wait for the provider: until the time that it named, else the usual pause."""
+        if retry_at is None:
+            return self._limit_pause
+        return max(retry_at - self._clock.now(), timedelta(seconds=1))
 
     async def _record(self, opened: Opened, outcome: AgentOutcome) -> None:
         """Settle the run's row, whatever came of it (ORCH-109)."""
@@ -173,6 +182,8 @@ def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:
             return 0, "finished", usage
         case LimitReached(usage=usage):
             return _LIMIT_REACHED, "limit", usage
+        case BudgetReached(usage=usage, exit_code=exit_code):
+            return exit_code, "budget", usage
         case AgentFailed(usage=usage, exit_code=exit_code, timed_out=timed_out):
             return exit_code, "timeout" if timed_out else "failed", usage
         case NotStarted():
