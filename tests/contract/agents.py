@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from orchestrator.agents.clis.script import ScriptCli
-from orchestrator.agents.transport import CliTransport
+from orchestrator.agents.transport import CliTransport, Kinds
+from orchestrator.agents.versions import Versions
 from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.stages import Role
 from orchestrator.plumbing.processes import Processes
@@ -101,7 +102,13 @@ class CliBench(Bench):
     def transport(self) -> AgentTransport:
         clock = ManualClock(NOW)
         cli = ScriptCli(clock, home=self.home, command=str(self.home / "agent"), extra={})
-        return CliTransport(Processes(), {"script": cli}, "script", clock)
+        processes = Processes()
+        return CliTransport(
+            processes,
+            Kinds({"script": cli}, "script"),
+            clock,
+            versions=Versions(processes, self.home / "versions"),
+        )
 
 
 class ScriptedBench(Bench):

@@ -1,39 +1,97 @@
 """The only place that starts an agent CLI (LLM usage policy, rule 5)."""
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from orchestrator.agents.clis import Cli
-from orchestrator.agents.log import GrowingLog
+import structlog
+
+from orchestrator.agents.attendance import Attendance, Care, note_ended, read_ended
+from orchestrator.agents.clis import Cli, EndedBy, Reader
+from orchestrator.agents.log import GrowingLog, mask_log
+from orchestrator.agents.versions import Versions
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.plumbing.processes import CommandSpec, ExitRecord, Processes, SupervisedRun
-from orchestrator.ports.agent import AgentOutcome, AgentTask, NotStarted, Progress
+from orchestrator.ports.agent import (
+    AgentOutcome,
+    AgentTask,
+    BudgetReached,
+    NotStarted,
+    Progress,
+    Transcript,
+    Usage,
+)
 from orchestrator.ports.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The kinds of agent CLI by name, and the one of whoever names none."""
+
+    clis: Mapping[str, Cli]
+    default: str
+
+    def __post_init__(self) -> None:
+        if self.default not in self.clis:
+            raise BadInput(
+                f"{self.default!r} is no kind of agent CLI; there are {', '.join(sorted(self.clis))}"
+            )
+
+    def find(self, name: str) -> Cli:
+        """The kind of that name.
+
+        Raises:
+            Rejected: there is none.
+        """
+        cli = self.clis.get(name or self.default)
+        if cli is None:
+            raise Rejected(f"there is no agent CLI of the kind {name!r}; set ORCH_AGENT_CLI")
+        return cli
 
 
 class CliTransport:
-    """The port ``AgentTransport`` on supervised processes.
-
-    ``clis`` are the kinds by name, ``default`` the kind of a project that ``kinds`` does not name.
-    """
+    """The port ``AgentTransport`` on supervised processes."""
 
     def __init__(
         self,
         processes: Processes,
-        clis: Mapping[str, Cli],
-        default: str,
+        kinds: Kinds,
         clock: Clock,
         *,
-        kinds: Mapping[str, str] | None = None,
+        versions: Versions,
+        care: Care | None = None,
     ) -> None:
-        if default not in clis:
-            raise BadInput(f"{default!r} is no kind of agent CLI; there are {', '.join(sorted(clis))}")
         self._processes = processes
-        self._clis = clis
-        self._default = default
+        self._kinds = kinds
         self._clock = clock
-        self._kinds = kinds if kinds is not None else {}
+        self._versions = versions
+        self._care = care or Care()
+
+    async def version(self, cli: str, command: str = "") -> str:
+        """The version of that kind of CLI in one line; empty for a kind that names none.
+
+        Raises:
+            Rejected: it is not there, does not answer, or cannot be driven; the message says what to do.
+            Unavailable: no process can be started.
+        """
+        kind = self._kinds.find(cli)
+        argv = kind.version_argv(command)
+        if not argv:
+            return ""
+        said = await self._versions.of(argv)
+        problem = kind.version_problem(said)
+        if problem is not None:
+            raise Rejected(problem)
+        return said
+
+    def transcript(self, cli: str) -> Transcript:
+        """How the log of a run of that kind is read by a person; of an unknown kind: as plain text."""
+        kind = self._kinds.clis.get(cli or self._kinds.default) or self._kinds.clis[self._kinds.default]
+        return kind.transcript()
 
     async def run(self, task: AgentTask, progress: Progress | None = None) -> AgentOutcome:
         """Run (or re-attach to) the attempt and wait for its end; cancelling leaves the agent at work.
@@ -42,23 +100,18 @@ class CliTransport:
             Unavailable: the run directory or a process could not be made.
             Malformed: a file of the run is damaged.
         """
-        kind = self._kinds.get(task.project, self._default)
-        cli = self._clis.get(kind)
-        if cli is None:
-            return NotStarted(f"there is no agent CLI of the kind {kind!r}; set ORCH_AGENT_CLI")
-        run = await self._processes.attach(task.run_dir)
-        if run is None:
-            try:
-                run = await self._start(cli, task)
-            except Rejected as error:
-                return NotStarted(str(error))
-        record = await run.wait()
+        try:
+            cli = self._kinds.find(task.cli)
+            run = await self._processes.attach(task.run_dir) or await self._start(cli, task)
+        except Rejected as error:
+            return NotStarted(str(error))
+        reader = cli.reader(task)
+        record = await self._attend(run, reader, task, progress)
         if _was_never_started(record):
             return NotStarted(f"the agent CLI could not be started: {record.error}")
-        reader, log = cli.reader(task), GrowingLog(run.log_path)
-        for line in (*log.lines(), *log.last_line()):
-            reader.feed(line)
-        return cli.judge(task, record, reader, None)
+        outcome = _judged(cli, task, record, reader)
+        await asyncio.to_thread(mask_log, run.log_path)
+        return outcome
 
     async def stop(self, run_dir: Path) -> None:
         """End the run in ``run_dir`` with everything it started; ended already is no change."""
@@ -68,6 +121,9 @@ class CliTransport:
 
     async def _start(self, cli: Cli, task: AgentTask) -> SupervisedRun:
         launch = cli.launch(task)
+        task.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, text in launch.files.items():
+            (task.run_dir / name).write_text(text, encoding="utf-8")
         spec = CommandSpec(
             argv=launch.argv,
             cwd=task.workspace,
@@ -76,6 +132,49 @@ class CliTransport:
             grace=task.grace,
         )
         return await self._processes.start(task.run_dir, spec)
+
+    async def _attend(
+        self, run: SupervisedRun, reader: Reader, task: AgentTask, progress: Progress | None
+    ) -> ExitRecord:
+        """Wait for the end of the run, and bring it about when it has to be."""
+        attendance = Attendance(
+            task, reader, GrowingLog(run.log_path), care=self._care, clock=self._clock, root=run.pid
+        )
+        waiting = asyncio.ensure_future(run.wait())
+        told = Usage()
+        try:
+            while not waiting.done():
+                attendance.read()
+                told = await _tell(progress, reader.usage, told)
+                ended = await attendance.verdict()
+                if ended is not None:
+                    log.info("run_ended", run=task.run_id, by=ended.by, reason=ended.reason)
+                    note_ended(task.run_dir, ended)
+                    await run.stop()
+                await asyncio.wait({waiting}, timeout=attendance.pause)
+        finally:
+            waiting.cancel()
+        record = waiting.result()
+        attendance.read_rest()
+        await _tell(progress, reader.usage, told)
+        await self._processes.sweep(run.run_dir)
+        return record
+
+
+async def _tell(progress: Progress | None, usage: Usage, told: Usage) -> Usage:
+    if progress is not None and usage != told:
+        await progress(usage)
+    return usage
+
+
+def _judged(cli: Cli, task: AgentTask, record: ExitRecord, reader: Reader) -> AgentOutcome:
+    ended = read_ended(task.run_dir)
+    if ended is not None and ended.by is EndedBy.BUDGET:
+        return BudgetReached(reader.usage, ended.reason, record.exit_code)
+    wall = task.ceiling.wall_s
+    if record.timed_out and wall is not None:
+        return BudgetReached(reader.usage, f"{wall.budget} is used up", record.exit_code)
+    return cli.judge(task, record, reader, ended)
 
 
 def _was_never_started(record: ExitRecord) -> bool:

@@ -1,16 +1,16 @@
 """One process of the orchestrator, wired from settings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
 from orchestrator.agents.clis.script import ScriptCli
-from orchestrator.agents.transport import CliTransport
+from orchestrator.agents.transport import CliTransport, Kinds
+from orchestrator.agents.versions import Versions
 from orchestrator.bootstrap.delivery import Delivery
 from orchestrator.bootstrap.engine import Engine
 from orchestrator.bootstrap.foundation import Foundation
-from orchestrator.bootstrap.projects import Projects
 from orchestrator.config.settings import Settings
 from orchestrator.engine.advance import Door
 from orchestrator.engine.aftercare import Aftercare
@@ -89,10 +89,15 @@ class App(Foundation):
         )
 
     def _agents(self, variables: Mapping[str, str]) -> CliTransport:
-        command = self.settings.agent_command or ""
-        script = ScriptCli(self.clock, home=self.settings.home, command=command, extra=variables)
-        kinds = _AgentKinds(self.projects, self.settings.agent_cli)
-        return CliTransport(self.processes, {"script": script}, "script", self.clock, kinds=kinds)
+        settings = self.settings
+        command = settings.agent_command or ""
+        script = ScriptCli(self.clock, home=settings.home, command=command, extra=variables)
+        return CliTransport(
+            self.processes,
+            Kinds({"script": script}, "script"),
+            self.clock,
+            versions=Versions(self.processes, settings.runs_dir / "versions"),
+        )
 
     def _wire_engine(self, delivery: Delivery, *, raise_bugs: bool) -> None:
         poll = timedelta(seconds=self.settings.poll_interval)
@@ -208,20 +213,3 @@ class App(Foundation):
         """Where the log of an agent's run is; ``None`` for an unknown run."""
         found = self.store.database.run(lambda unit: SqlRuns(unit).log_path(RunId(run_id)), read=True)
         return Path(found) if found else None
-
-
-class _AgentKinds(Mapping[str, str]):
-    """The kind of agent CLI of each project: its own, or the installation's."""
-
-    def __init__(self, projects: Projects, default: str) -> None:
-        self._projects = projects
-        self._default = default
-
-    def __getitem__(self, project: str) -> str:
-        return self._projects.agent_cli(project) or self._default
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0

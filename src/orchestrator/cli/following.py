@@ -13,7 +13,7 @@ from orchestrator.errors import BadInput
 from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.stages import TERMINAL, Stage
 from orchestrator.plumbing.processes import follow as growing
-from orchestrator.plumbing.redaction import LineRedactor, Redactor
+from orchestrator.plumbing.redaction import LineRedactor
 
 if TYPE_CHECKING:
     from orchestrator.bootstrap import App
@@ -112,7 +112,7 @@ def _pieces(app: "App", item: str, run: "RunView", *, follow: bool) -> AsyncIter
 
 async def _lines(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
     """Whole lines, masked; a line is masked as a whole, however it arrived."""
-    masked = LineRedactor(Redactor())
+    masked = LineRedactor()
     rest = ""
     async for piece in pieces:
         *whole, rest = (rest + piece).split("\n")

@@ -27,7 +27,6 @@ class StoredProjects:
         self._fetch = fetch
         self._known: dict[str, tuple[Mapping[str, object], Project]] = {}
         self._ports: dict[str, tuple[int, int]] = {}
-        self._agent_clis: dict[str, str | None] = {}
         self._contracts: dict[str, tuple[Commit, Contract | None]] = {}
 
     async def project(self, name: str) -> Project:
@@ -82,10 +81,6 @@ class StoredProjects:
         """Ports of the project's production and staging services, as known since it was last read."""
         return self._ports.get(name, NO_PORTS)
 
-    def agent_cli(self, name: str) -> str | None:
-        """The kind of agent CLI that the project asks for, as known since it was last read."""
-        return self._agent_clis.get(name)
-
     def _loaded(self, state: ProjectState) -> Project:
         known = self._known.get(state.name)
         if known is not None and known[0] == state.settings:
@@ -95,6 +90,5 @@ class StoredProjects:
             case [int(production), int(staging)]:
                 self._ports[state.name] = (production, staging)
         project = make_project(settings)
-        self._agent_clis[project.name] = project.agent_cli
         self._known[state.name] = (state.settings, project)
         return project

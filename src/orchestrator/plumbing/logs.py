@@ -11,7 +11,7 @@ from typing import TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from orchestrator.plumbing.redaction import MASK, Redactor, is_secret_name
+from orchestrator.plumbing.redaction import MASK, PROCESS, Redactor, is_secret_name
 
 # These tell every request at the level INFO; what they asked is in our own events.
 _TALKATIVE = ("httpx", "httpcore", "asyncio", "alembic.runtime.plugins")
@@ -82,7 +82,7 @@ def configure_logging(level: str, *, json: bool, stream: TextIO, redactor: Redac
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
             processors=[
-                Redaction(redactor or Redactor()),
+                Redaction(redactor or PROCESS),
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _renderer(stream, json=json),
             ],

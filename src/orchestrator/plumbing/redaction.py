@@ -66,14 +66,21 @@ class Redactor:
 
     def __init__(self, extra_values: Iterable[str] = ()) -> None:
         """Takes the known secrets; those shorter than `MINIMUM_LENGTH` are left to the general rules."""
-        spellings = {
+        self._spellings: set[str] = set()
+        self._known: re.Pattern[str] | None = None
+        self.know(extra_values)
+
+    def know(self, values: Iterable[str]) -> None:
+        """Mask these values too from now on."""
+        self._spellings |= {
             spelling
-            for value in extra_values
+            for value in values
             if len(value) >= MINIMUM_LENGTH
             for spelling in (value, quote(value, safe=""), json.dumps(value)[1:-1])
         }
-        longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        if self._spellings:
+            longest_first = sorted(self._spellings, key=lambda spelling: (-len(spelling), spelling))
+            self._known = re.compile("|".join(map(re.escape, longest_first)))
 
     def redact(self, text: str) -> str:
         """The text with every secret-like value replaced by `MASK`."""
@@ -89,9 +96,9 @@ class Redactor:
 class LineRedactor:
     """Masks a text that arrives line by line: remembers that a private key has begun in an earlier line."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        """Starts outside a private key."""
-        self._redactor = redactor
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        """Starts outside a private key; without ``redactor`` it masks as `redact` does."""
+        self._redactor = redactor if redactor is not None else PROCESS
         self._in_key = False
 
     def redact(self, line: str) -> str:
@@ -109,12 +116,13 @@ class LineRedactor:
         return head + self._redactor.redact(tail) + ending
 
 
-_DEFAULT = Redactor()
+PROCESS = Redactor()
+"""The redactor of this process, which is told the secrets of its settings when they are loaded."""
 
 
 def redact(text: str) -> str:
-    """The text with every secret-like value replaced by `MASK`."""
-    return _DEFAULT.redact(text)
+    """The text with every secret-like value, and every secret of this process, replaced by `MASK`."""
+    return PROCESS.redact(text)
 
 
 def is_secret_name(name: str) -> bool:

@@ -175,6 +175,13 @@ class AgentTransport(Protocol):
         """Run (or re-attach to) the attempt and wait for its end; ``progress`` is told what it consumes."""
         ...
 
+    async def version(self, cli: str, command: str = "") -> str:
+        """The version of that kind of CLI, in one line; empty for a kind that names none.
+
+        Raises ``Rejected``, with what to do, when it is not there or cannot be driven.
+        """
+        ...
+
     async def stop(self, run_dir: Path) -> None:
         """End the run in ``run_dir`` with everything it started; ended already is no change."""
         ...

@@ -48,6 +48,10 @@ class ScriptedAgent:
         await asyncio.wait([running])
         return AgentFailed(Usage(), "it was stopped", None) if running.cancelled() else running.result()
 
+    async def version(self, cli: str, command: str = "") -> str:
+        """A script names none."""
+        return ""
+
     async def stop(self, run_dir: Path) -> None:
         """End the run in ``run_dir``; ended already is no change."""
         self.stopped.append(run_dir)

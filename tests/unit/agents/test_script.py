@@ -12,57 +12,26 @@ import psutil
 import pytest
 
 from orchestrator.agents.clis.script import ScriptCli
-from orchestrator.agents.transport import CliTransport
+from orchestrator.agents.transport import CliTransport, Kinds
+from orchestrator.agents.versions import Versions
 from orchestrator.errors import BadInput
-from orchestrator.pipeline.ids import WorkItemId
-from orchestrator.pipeline.stages import Role
 from orchestrator.plumbing.processes import Processes
 from orchestrator.plumbing.processes.leftovers import RUN_VARIABLE
-from orchestrator.ports.agent import AgentFailed, AgentTask, Finished, LimitReached, NotStarted, Usage
+from orchestrator.ports.agent import AgentFailed, Finished, LimitReached, NotStarted, Usage
 from orchestrator.testing.clock import ManualClock
+from tests.unit.agents.scripts import script
 from tests.unit.plumbing.processes.support import eventually, lives, pid_in
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-@pytest.fixture
-def task(tmp_path) -> AgentTask:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    return AgentTask(
-        role=Role.REVIEWER,
-        work_item=WorkItemId("SHOP-1"),
-        project="shop",
-        title="Count 'twice'; $(really)\0\nnow",
-        workspace=workspace,
-        task_file=workspace / ".task-reviewer.md",
-        artifact_dir=workspace / "docs" / "work-items" / "SHOP-1",
-        branch="feature/SHOP-1-count",
-        base="main",
-        base_commit=None,
-        round=2,
-        run_id=41,
-        run_dir=tmp_path / "runs" / "one",
-        limit=timedelta(seconds=20),
-        grace=timedelta(milliseconds=300),
-        model="some-model",
-        effort="high",
-    )
-
-
-def script(home: Path, text: str, name: str = "agent") -> str:
-    """An executable script in the home; its name as the settings give it."""
-    file = home / "bin" / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(f"#!/bin/sh\n{text}\n")
-    file.chmod(0o755)
-    return f"bin/{name}"
-
-
 def transport(home: Path, command: str = "", **extra: str) -> CliTransport:
     clock = ManualClock(NOW)
     cli = ScriptCli(clock, home=home, command=command, extra=extra)
-    return CliTransport(Processes(), {"script": cli}, "script", clock)
+    processes = Processes()
+    return CliTransport(
+        processes, Kinds({"script": cli}, "script"), clock, versions=Versions(processes, home / "versions")
+    )
 
 
 async def test_the_environment_is_the_protocol_and_nothing_of_ours(task, tmp_path, monkeypatch):
@@ -195,17 +164,20 @@ async def test_a_bare_name_is_looked_up_and_the_tasks_own_command_comes_first(ta
     assert isinstance(await transport(tmp_path, "true").run(other), AgentFailed)
 
 
-async def test_a_project_may_have_another_kind_of_cli(task, tmp_path):
-    clock = ManualClock(NOW)
+async def test_a_task_may_name_another_kind_of_cli(task, tmp_path):
+    clock, processes = ManualClock(NOW), Processes()
     clis = {name: ScriptCli(clock, home=tmp_path, command=name) for name in ("true", "false")}
-    agents = CliTransport(Processes(), clis, "false", clock, kinds={"shop": "true", "odd": "none"})
-    assert isinstance(await agents.run(task), Finished)
-    other = replace(task, project="other", run_dir=tmp_path / "two")
+    agents = CliTransport(
+        processes, Kinds(clis, "false"), clock, versions=Versions(processes, tmp_path / "v")
+    )
+    assert isinstance(await agents.run(replace(task, cli="true")), Finished)
+    other = replace(task, run_dir=tmp_path / "two")
     assert isinstance(await agents.run(other), AgentFailed)
-    unknown = await agents.run(replace(task, project="odd", run_dir=tmp_path / "three"))
+    unknown = await agents.run(replace(task, cli="none", run_dir=tmp_path / "three"))
     assert isinstance(unknown, NotStarted)
+    assert "'none'" in unknown.reason
 
 
-def test_a_default_that_is_no_kind_is_refused(tmp_path):
+def test_a_default_that_is_no_kind_is_refused():
     with pytest.raises(BadInput, match="'claude' is no kind"):
-        CliTransport(Processes(), {}, "claude", ManualClock(NOW))
+        Kinds({}, "claude")

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from orchestrator.agents.clis.script import ScriptCli
-from orchestrator.agents.transport import CliTransport
+from orchestrator.agents.transport import CliTransport, Kinds
+from orchestrator.agents.versions import Versions
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import Epoch
@@ -197,13 +198,19 @@ async def test_work_that_is_produced_again_is_found_and_not_done_again(tmp_path)
 
 
 async def test_an_interrupted_agent_is_found_again_in_the_workspace_that_it_left(tmp_path):
-    async with at_work(tmp_path, Stage.DEVELOPMENT) as desk:
+    async with at_work(tmp_path, Stage.DEVELOPMENT, agent_cli="script") as desk:
         script = tmp_path / "agent.sh"
         waits = "echo half > feature.py; until [ -e go ]; do sleep 0.01; done; rm go"
         script.write_text(f"#!/bin/sh\necho x >> {tmp_path}/count\n{waits}; cat feature.py > whole.py\n")
         script.chmod(0o755)
         cli = ScriptCli(desk.rig.clock, home=tmp_path, command=str(script))
-        desk.agents = CliTransport(Processes(), {"script": cli}, "script", desk.rig.clock)
+        processes = Processes()
+        desk.agents = CliTransport(
+            processes,
+            Kinds({"script": cli}, "script"),
+            desk.rig.clock,
+            versions=Versions(processes, tmp_path / "versions"),
+        )
         given = await desk.assignment()
         worktree = await desk.workspace.location(desk.branch)
         half = worktree / "feature.py"

@@ -22,6 +22,8 @@ class Launch:
     env: Mapping[str, str] = field(repr=False)
     readable: tuple[str, ...] = ()
     endpoint: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts by name that are written into the run's directory before the start."""
 
 
 class EndedBy(StrEnum):
@@ -77,9 +79,10 @@ class Reader(Protocol):
 class Cli(Protocol):
     """One kind of agent CLI."""
 
-    @property
-    def version_argv(self) -> tuple[str, ...]:
+    def version_argv(self, command: str) -> tuple[str, ...]:
         """What prints the version of the CLI; empty where there is no such thing.
+
+        ``command`` is the project's own executable; empty: that of the installation.
 
         Raises:
             Rejected: there is no such CLI, in one line that says what to do.

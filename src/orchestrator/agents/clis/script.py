@@ -61,8 +61,7 @@ class ScriptCli:
         env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{inherited}"
         return Launch((str(self._executable(task.command or self._command, env["PATH"])),), env)
 
-    @property
-    def version_argv(self) -> tuple[str, ...]:
+    def version_argv(self, command: str) -> tuple[str, ...]:
         """A script names no version."""
         return ()
 

@@ -163,6 +163,14 @@ class Processes:
         await asyncio.gather(*(run.stop() for run in living))
         return len(living)
 
+    async def sweep(self, run_dir: Path) -> set[int]:
+        """Kill what still carries the mark of a run that has ended, and say what it was.
+
+        Its supervisor has ended everything that descends from it; where the system does not tell descendants,
+        the mark in the environment does.
+        """
+        return await asyncio.to_thread(kill_leftovers, str(run_dir.absolute()), None)
+
     def works_in(self, directory: Path) -> bool:
         """Whether a process of this machine has its current directory in ``directory`` or below."""
         place = directory.resolve()

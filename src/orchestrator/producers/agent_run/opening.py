@@ -113,4 +113,5 @@ class Opening:
             model=terms.model,
             effort=terms.effort,
             command=terms.command,
+            cli=terms.cli,
         )

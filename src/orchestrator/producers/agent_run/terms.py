@@ -24,6 +24,7 @@ class Terms:
     effort: str | None
     limit: timedelta
     grace: timedelta
+    cli: str
     command: str = ""
 
 
@@ -36,6 +37,7 @@ def terms_of(role: Role, project: Project, settings: Settings) -> Terms:
         effort=effort,
         limit=settings.agent_timeout(role.value),
         grace=timedelta(seconds=settings.agent_kill_grace_seconds),
+        cli=kind,
         command=project.agent_command or settings.agent_command,
     )
 

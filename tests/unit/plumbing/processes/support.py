@@ -81,3 +81,17 @@ def lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def marked(name: str, value: str) -> list[int]:
+    """The living processes that carry this variable with this value."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            if alive and process.environ().get(name) == value:
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            # Gone meanwhile, or of another user.
+            continue
+    return found
