@@ -130,6 +130,31 @@ async def test_a_file_that_was_deleted_is_a_change_and_is_not_there(bench):
     assert await bench.workspace.read("shop", saved, "app.py") is None
 
 
+DOCUMENTS = "docs/work-items/SHOP-1"
+
+
+async def test_of_a_writer_of_documents_only_those_are_taken(bench):
+    base = await bench.base()
+    tree = await bench.workspace.check_out(BRANCH, base)
+    for name in (f"{DOCUMENTS}/12-review.md", "tried.py", "docs/tried.md"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("new\n")
+    saved = await bench.save(base, within=DOCUMENTS)
+    assert await bench.workspace.changed("shop", base, saved) == [f"{DOCUMENTS}/12-review.md"]
+
+
+@pytest.mark.parametrize("stray", ["app.py", "docs/readme.md"])
+async def test_a_writer_of_documents_that_changed_the_code_is_refused(bench, stray):
+    base = await bench.base()
+    tree = await bench.workspace.check_out(BRANCH, base)
+    (tree / DOCUMENTS).mkdir(parents=True)
+    (tree / DOCUMENTS / "12-review.md").write_text("fine, now\n")
+    (tree / stray).write_text("mended\n")
+    with pytest.raises(Rejected, match=f"{stray} changed, and only {DOCUMENTS} may be"):
+        await bench.save(base, within=DOCUMENTS)
+    assert not bench.at_forge(HEAD)
+
+
 async def test_a_folder_is_no_file(bench):
     with pytest.raises(Rejected):
         await bench.workspace.read("shop", await bench.base(), "docs")

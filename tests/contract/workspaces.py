@@ -45,9 +45,9 @@ class Bench(ABC):
     async def base(self) -> Commit:
         return await self.workspace.base_head(BRANCH)
 
-    async def save(self, started_at: Commit, epoch: int = 1) -> Commit:
+    async def save(self, started_at: Commit, epoch: int = 1, within: str = "") -> Commit:
         return await self.workspace.save(
-            BRANCH, author=AUTHOR, message="Count", started_at=started_at, epoch=Epoch(epoch)
+            BRANCH, author=AUTHOR, message="Count", started_at=started_at, epoch=Epoch(epoch), within=within
         )
 
     async def work(self, files: Mapping[str, str]) -> Commit:

@@ -42,6 +42,10 @@ class Project(BaseModel):
     agent_command: str | None = None
     agent_models: Mapping[Role, str] = Field(default_factory=dict)
     agent_efforts: Mapping[Role, str] = Field(default_factory=dict)
+    sandbox: Literal["none", "bubblewrap"] | None = None
+    """How the project's agents are locked in."""
+    sandbox_network: bool | None = None
+    """Whether they reach the network; without it, the model's API alone."""
     time_zone: str | None = None
     self_hosting: bool = False
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ from orchestrator.forges.mirror import TRACKING
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Author, Git
 from orchestrator.plumbing.git.locks import remove_stale_locks
-from orchestrator.plumbing.git.trees import NOTES, head_of, is_ancestor
+from orchestrator.plumbing.git.trees import NOTES, changed_paths, head_of, is_ancestor, is_note
 from orchestrator.plumbing.git.worktrees import commit_all, status
 
 _SHOWN: Final = 5
@@ -23,15 +24,23 @@ class Work:
         self._git = git
 
     async def commit(
-        self, directory: Path, message: str, *, by: Author, since: tuple[Commit, Commit | None]
+        self,
+        directory: Path,
+        message: str,
+        *,
+        by: Author,
+        since: tuple[Commit, Commit | None],
+        within: str = "",
     ) -> Commit:
         """The worktree's head after everything in it is committed; commits that stand there already count.
 
         ``since`` is where the run began and where the base stands: whoever rebased the branch onto its base
-        has not lost it.
+        has not lost it. ``within`` is the only directory below which something may be changed; new files
+        elsewhere are left out.
 
         Raises:
-            Rejected: conflicts are not resolved, or the head contains neither any more.
+            Rejected: conflicts are not resolved, the head contains neither any more, or a file outside of
+                ``within`` was changed.
         """
         await remove_stale_locks(directory)
         state = await status(self._git, directory)
@@ -41,10 +50,16 @@ class Work:
         if head is None or not await self._continues(directory, since, head):
             place = head or "the worktree"
             raise Rejected(f"history was rewritten: {place} does not contain {since[0]}, where the run began")
+        if within:
+            committed = await changed_paths(self._git, directory, since[0], head) if head != since[0] else ()
+            _refuse_strays((*state.changed, *committed), within)
         if state.clean:
             return Commit(head)
         unstage = state.has_staged_notes
-        return Commit(await commit_all(self._git, directory, message, author=by, unstage=unstage) or head)
+        made = await commit_all(
+            self._git, directory, message, author=by, unstage=unstage, below=within or "."
+        )
+        return Commit(made or head)
 
     async def _continues(self, directory: Path, since: tuple[Commit, Commit | None], head: str) -> bool:
         started_at, base = since
@@ -83,6 +98,13 @@ class Work:
             "commit-tree", tree, "-p", head, cwd=directory, env=by.environment(), input=message.encode()
         )
         return Commit(made.text)
+
+
+def _refuse_strays(changed: Iterable[str], within: str) -> None:
+    below = f"{within.rstrip('/')}/"
+    strays = sorted({path for path in changed if not path.startswith(below) and not is_note(path)})
+    if strays:
+        raise Rejected(f"{', '.join(strays[:_SHOWN])} changed, and only {within} may be")
 
 
 def _delete(place: Path) -> None:

@@ -148,14 +148,21 @@ class MirrorWorkspace:
         return self._directory(branch)
 
     async def save(
-        self, branch: Branch, *, author: Author, message: str, started_at: Commit, epoch: Epoch
+        self,
+        branch: Branch,
+        *,
+        author: Author,
+        message: str,
+        started_at: Commit,
+        epoch: Epoch,
+        within: str = "",
     ) -> Commit:
         """Commit what the worktree holds, push it, and move the branch from ``started_at`` to it."""
         mirror, directory = self._worktree(branch)
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
         by = plumbing.Author(author.name, author.email)
         base = (await mirror.branches(branch.base)).get(branch.base)
-        head = await self._work.commit(directory, text, by=by, since=(started_at, base))
+        head = await self._work.commit(directory, text, by=by, since=(started_at, base), within=within)
         # Whoever saves asks for the code id next: it is found out while the forge takes the work.
         published, _ = await asyncio.gather(
             self._publish(mirror, branch, head, started_at=started_at, epoch=epoch),

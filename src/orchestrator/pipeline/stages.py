@@ -30,6 +30,11 @@ class Role(StrEnum):
     TESTER = "tester"
     DEPLOYER = "deployer"
 
+    @property
+    def writes_code(self) -> bool:
+        """Whether the role may change the repository; all others write the documents of the item alone."""
+        return self is Role.DEVELOPER
+
 
 class Track(StrEnum):
     """Which road an item takes: a bug skips architecture (ORCH-019)."""

@@ -117,9 +117,19 @@ class Workspace(Protocol):
         ...
 
     async def save(
-        self, branch: Branch, *, author: Author, message: str, started_at: Commit, epoch: Epoch
+        self,
+        branch: Branch,
+        *,
+        author: Author,
+        message: str,
+        started_at: Commit,
+        epoch: Epoch,
+        within: str = "",
     ) -> Commit:
         """Commit what the worktree holds, push it, and move the branch from ``started_at`` to it.
+
+        Of a role that may write below ``within`` alone, nothing else is taken: what it left besides is left
+        out, and ``Rejected`` names the files of the repository that it changed.
 
         Saving twice is saving once: what was pushed already is answered again. Raises ``Conflict`` when the
         branch was moved by somebody else meanwhile; the work is then kept at ``refs/orchestrator``.

@@ -146,7 +146,14 @@ class MemoryWorkspace:
         return self._directory(branch)
 
     async def save(
-        self, branch: Branch, *, author: Author, message: str, started_at: Commit, epoch: Epoch
+        self,
+        branch: Branch,
+        *,
+        author: Author,
+        message: str,
+        started_at: Commit,
+        epoch: Epoch,
+        within: str = "",
     ) -> Commit:
         """Commit what the worktree holds and move the branch from ``started_at`` to it."""
         repository = self._known(branch.project)
@@ -155,7 +162,7 @@ class MemoryWorkspace:
             raise Rejected(f"{branch.name} has no worktree at {directory}")
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
         by = f"{author.name} <{author.email}>"
-        saved = self._committed(repository, directory, text, by=by)
+        saved = self._committed(repository, directory, text, by=by, within=within)
         if not repository.contains(started_at, saved):
             raise Rejected(f"history was rewritten: {saved} does not contain {started_at}")
         kept = f"refs/orchestrator/{branch.item}/{epoch}"
@@ -244,7 +251,7 @@ class MemoryWorkspace:
         return self._root / "worktrees" / branch.project / branch.name.replace("/", "_")
 
     def _committed(
-        self, repository: MemoryRepository, directory: Path, message: str, *, by: str = ""
+        self, repository: MemoryRepository, directory: Path, message: str, *, by: str = "", within: str = ""
     ) -> Commit:
         """The commit of what ``directory`` holds; where it stands already when nothing was changed."""
         tree = {
@@ -253,9 +260,20 @@ class MemoryWorkspace:
             if path.is_file() and not is_task_file(path.relative_to(directory).as_posix())
         }
         at = self._at[directory]
+        if within:
+            tree = _fenced(tree, repository.snapshot(at).tree, within)
         if tree == repository.snapshot(at).tree:
             return at
         return repository.commit(tree, (at,), message, by)
+
+
+def _fenced(tree: Mapping[str, bytes], before: Mapping[str, bytes], within: str) -> dict[str, bytes]:
+    """``tree`` without what is new outside of ``within``; what was changed there is refused."""
+    below = f"{within.rstrip('/')}/"
+    strays = [path for path in before if not path.startswith(below) and tree.get(path) != before[path]]
+    if strays:
+        raise Rejected(f"{', '.join(sorted(strays))} changed, and only {within} may be")
+    return {path: data for path, data in tree.items() if path.startswith(below) or path in before}
 
 
 def _encoded(files: Mapping[str, str]) -> dict[str, bytes]:

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
-from orchestrator.config.kinds import Positive, Seconds, Tolerant, TolerantSeconds
+from orchestrator.config.kinds import Count, Positive, Seconds, Tolerant, TolerantSeconds
 
 ROLES: Final = ("analyst", "architect", "developer", "reviewer", "tester", "deployer")
 
@@ -40,7 +40,48 @@ class Agents(BaseModel):
         "CLAUDE_BIN is read too, for `claude`.",
     )
     agent_home_dir: Path | None = Field(
-        None, description="HOME of the agents and of git. Empty: the HOME of the service. †"
+        None,
+        description="HOME of the agents, where the CLI is logged in. Empty: that of the service. †",
+    )
+    agent_base_url: str = Field(
+        "",
+        description="Address of the model's API, such as a gateway of your own. Empty: the provider's own.",
+    )
+    agent_api_key: SecretStr = Field(
+        SecretStr(""),
+        description="Key for the model's API, given to the agents alone. Empty: the CLI is logged in.",
+    )
+    agent_env: str = Field(
+        "",
+        description="Names of further variables of the service that agents get, separated by commas. The "
+        "rest of its environment, and every secret of its own, is kept from them.",
+    )
+    agent_max_turns: Count = Field(
+        200, description="Answers of the model in one run; reaching it is a hold. 0: not limited."
+    )
+    agent_max_retries: Count = Field(
+        3, description="How often the CLI itself repeats a request to the model before it gives up."
+    )
+    agent_api_timeout_s: Seconds = Field(
+        600, description="Time limit in seconds of one request to the model, kept by the CLI."
+    )
+    agent_stall_s: Seconds = Field(
+        900,
+        description="Seconds after which a run is ended in which nothing at all moves: no output, no "
+        "processor time, no changed file, no new process.",
+    )
+    agent_result_grace_s: Seconds = Field(
+        10, description="Seconds that a CLI may take to end after it has given its result."
+    )
+    agent_memory_mb: Count = Field(
+        0, description="Megabytes that all processes of a run may occupy together. 0: not limited."
+    )
+    agent_sandbox: Literal["none", "bubblewrap"] = Field(
+        "none", description="How agents are locked in; a project may say otherwise."
+    )
+    agent_sandbox_network: bool = Field(
+        True,
+        description="Whether agents that are locked in reach the network; without it, the model's API alone.",
     )
     git_email_domain: str = Field(
         "orchestrator.invalid",

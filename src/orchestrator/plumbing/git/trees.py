@@ -19,6 +19,11 @@ NOTES = ".task-*.md"
 """Task files: they say what an agent is to do, are no work and are never committed. For the root only."""
 
 
+def is_note(path: str) -> bool:
+    """Whether the path, from the root of a repository, is that of a task file."""
+    return "/" not in path and fnmatchcase(path, NOTES)
+
+
 @dataclass(frozen=True, slots=True)
 class _Object:
     """One object as `git cat-file --batch` gives it."""

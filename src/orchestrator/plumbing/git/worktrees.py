@@ -4,13 +4,12 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from orchestrator.errors import Rejected
 from orchestrator.plumbing.git.commands import Author, Git, decoded
 from orchestrator.plumbing.git.failures import failure, file_errors
-from orchestrator.plumbing.git.trees import NOTES, check_revision, is_object_id
+from orchestrator.plumbing.git.trees import NOTES, check_revision, is_note, is_object_id
 
 # What an interrupted merge, rebase or pick leaves in the git directory of a worktree.
 _UNFINISHED = (
@@ -31,7 +30,7 @@ class Status:
     @property
     def has_staged_notes(self) -> bool:
         """Whether a task file is tracked or staged, which it never should be."""
-        return any("/" not in path and fnmatchcase(path, NOTES) for path in self.changed)
+        return any(is_note(path) for path in self.changed)
 
     @property
     def clean(self) -> bool:
@@ -67,15 +66,18 @@ async def commit_all(
     *,
     author: Author,
     unstage: bool = True,
+    below: str = ".",
 ) -> str | None:
     """Commits everything in a worktree that is not ignored; None when there is nothing to commit.
 
-    Task files (`.task-*.md` at the root) are left out, also when somebody has staged them; with `unstage`
-    false the caller knows that nobody has.
+    Only what stands `below` that directory is taken. Task files (`.task-*.md` at the root) are left out, also
+    when somebody has staged them; with `unstage` false the caller knows that nobody has.
 
     Raises: what `Git.run` raises.
     """
-    await git.run("add", "--all", "--", ".", f":(exclude,top,glob){NOTES}", cwd=path)
+    # No task file stands below a directory; git 2.39 overlooks a new one when it has to leave out others.
+    taken = (".", f":(exclude,top,glob){NOTES}") if below == "." else (below,)
+    await git.run("add", "--all", "--", *taken, cwd=path)
     if unstage:
         await git.run("reset", "--quiet", "--", f":(top,glob){NOTES}", cwd=path)
     options = ("--quiet", "--no-verify", "--cleanup=whitespace", "--file=-")

@@ -5,6 +5,7 @@ from typing import Final
 
 from orchestrator.config.contract import Contract
 from orchestrator.errors import Conflict, Rejected, Unavailable
+from orchestrator.pipeline.artifacts import artifact_dir
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
@@ -141,6 +142,7 @@ class AgentRun:
                 message=f"{assignment.stage}({assignment.item.id}): work of the {self.name}",
                 started_at=opened.begun.start,
                 epoch=assignment.item.epoch,
+                within="" if self._role.writes_code else artifact_dir(assignment.item.id),
             )
         except Conflict:
             # What was built on an outdated branch is kept aside; the next run starts from where it is now.
