@@ -51,8 +51,8 @@ class App(Foundation):
         self.messages = Messages(self.language)
         self._open_desk()
         delivery = Delivery(self)
-        agents = self._agents(agent_variables)
-        table = delivery.producers(agents)
+        self.agents = self._agents(agent_variables)
+        table = delivery.producers(self.agents)
         self._table = producers(self) if producers is not None else table
         self._wire_engine(delivery, raise_bugs=raise_bugs)
 

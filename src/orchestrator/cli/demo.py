@@ -1,5 +1,6 @@
 """`orch demo`: the whole road of a work item in one process, on a sample service, in under a minute."""
 
+import json as json_module
 import sys
 from datetime import timedelta
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.output import AsJson, print_json, remark
-from orchestrator.cli.session import run_until_told
+from orchestrator.cli.session import chosen_settings, run_until_told
 from orchestrator.errors import BadInput
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from orchestrator.demo.driver import Plan
     from orchestrator.demo.results import Result
     from orchestrator.demo.sandbox import Sandbox
+
+
+DEMO_BUDGET_USD = 5.0
+"""What a real agent may cost in the demo, unless ORCH_BUDGETS_JSON says otherwise."""
 
 
 class Failing(StrEnum):
@@ -34,6 +39,7 @@ class Agent(StrEnum):
 
     SCRIPT = "script"
     CLAUDE = "claude"
+    CODEX = "codex"
 
 
 def demo(
@@ -45,7 +51,7 @@ def demo(
         Path | None, typer.Option("--home", metavar="DIR", help="A new directory to use, and keep.")
     ] = None,
     agent: Annotated[
-        Agent, typer.Option("--agent", help="The scripted agent, or the real CLI.")
+        Agent, typer.Option("--agent", help="The scripted agent, or a real CLI (it costs money).")
     ] = Agent.SCRIPT,
     port: Annotated[
         int | None, typer.Option("--port", min=1, max=65535, help="Port of the dashboard; else a free one.")
@@ -61,12 +67,13 @@ def demo(
     from orchestrator.demo.sandbox import Sandbox
 
     _refuse_taken(port)
-    if agent is not Agent.SCRIPT:
-        raise BadInput(f"this version does not drive the agent CLI {agent}; leave --agent out")
+    if fail is not None and agent is not Agent.SCRIPT:
+        raise BadInput(f"only the scripted agent fails on demand; leave out --fail {fail} or --agent {agent}")
     sandbox = Sandbox.made(home)
     kept = keep or hold or home is not None
     try:
-        plan = Plan(_settings(sandbox, port), fail=fail or "", deadline=_deadline(deadline), stay=hold)
+        settings = _settings(sandbox, port, agent)
+        plan = Plan(settings, fail=fail or "", deadline=_deadline(deadline, agent), stay=hold)
         result = _demonstrate(sandbox, plan, Screen(sys.stderr if json else sys.stdout), json=json)
     finally:
         if kept:
@@ -106,8 +113,8 @@ def _demonstrate(sandbox: "Sandbox", plan: "Plan", screen: "Screen", *, json: bo
     return result
 
 
-def _settings(sandbox: "Sandbox", port: int | None) -> "Settings":
-    """Settings of the demo alone: nothing of the person's own installation is read."""
+def _settings(sandbox: "Sandbox", port: int | None, agent: Agent) -> "Settings":
+    """Settings of the demo alone; of the person's own only how to reach a real agent and what it may cost."""
     from orchestrator.config.settings import Settings
     from orchestrator.plumbing.sockets import free_ports
 
@@ -118,13 +125,28 @@ def _settings(sandbox: "Sandbox", port: int | None) -> "Settings":
         "staging_port": staging,
         "poll_interval": 0.2,
     }
-    return Settings.model_validate({**values, "agent_cli": "script", "agent_command": str(sandbox.agent)})
+    if agent is Agent.SCRIPT:
+        own_agent = {"agent_cli": "script", "agent_command": str(sandbox.agent)}
+        return Settings.model_validate({**values, **own_agent})
+    given = chosen_settings()
+    theirs = {
+        name: getattr(given, name)
+        for name in Settings.model_fields
+        if name.startswith(("agent_", "budgets_", "breaker_"))
+    }
+    if given.agent_cli != agent.value:
+        # The executable that is named for another kind of CLI is not this one.
+        theirs["agent_command"] = ""
+    budgets = given.budgets_json or json_module.dumps({"item": {"cost_usd": DEMO_BUDGET_USD}})
+    return Settings.model_validate({**values, **theirs, "agent_cli": agent.value, "budgets_json": budgets})
 
 
-def _deadline(seconds: int | None) -> timedelta:
-    from orchestrator.demo.driver import DEADLINE
+def _deadline(seconds: int | None, agent: Agent) -> timedelta:
+    from orchestrator.demo.driver import DEADLINE, PATIENCE
 
-    return DEADLINE if seconds is None else timedelta(seconds=seconds)
+    if seconds is not None:
+        return timedelta(seconds=seconds)
+    return DEADLINE if agent is Agent.SCRIPT else PATIENCE
 
 
 def _refuse_taken(port: int | None) -> None:

@@ -37,6 +37,8 @@ from orchestrator.plumbing.sockets import LOOPBACK, free_ports
 
 DECIDER: Final = "the demo"
 DEADLINE: Final = timedelta(seconds=110)
+PATIENCE: Final = timedelta(minutes=45)
+"""How long the whole road may take with a real agent."""
 _LOOK: Final = timedelta(milliseconds=40)
 _SETTLING: Final = timedelta(seconds=10)
 
@@ -122,6 +124,8 @@ async def _on_stage(
     project = make_project({"name": PROJECT, "prefix": PREFIX, "repo_url": str(sandbox.repository)})
     async with open_app(plan.settings, agent_variables=variables) as app:
         try:
+            # A CLI that is not there is told before anything is done for it.
+            await app.agents.version(plan.settings.agent_cli, plan.settings.agent_command)
             await app.projects.add(project, (production, staging))
             async with _served(app) as (server, dashboard):
                 witness.opened(dashboard, str(sandbox.root))
