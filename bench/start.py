@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -32,7 +33,7 @@ async def measure(root: Path, events: int) -> Part:
     upstream = make_repository(root / "upstream")
     stamp = stamp_command(root)
     settings = settings_below(root / "home", agent_command=stamp[0])
-    started: list[float] = []
+    started: list[Start] = []
     filed: list[float] = []
     added: list[float] = []
     spawned: list[float] = []
@@ -46,13 +47,23 @@ async def measure(root: Path, events: int) -> Part:
                 added.append(await asyncio.to_thread(_worktree_add, app, root / f"bare-{number}"))
                 spawned.append(await asyncio.to_thread(bare, stamp))
             if number >= 0 and number % FILED_EVERY == 0:
-                filed.append(await _file(app))
+                filed.append((await _file(app)).from_event)
             if time.monotonic() > until:
                 break
     return _part(started, filed, added=added, spawned=spawned)
 
 
-def _part(started: list[float], filed: list[float], *, added: list[float], spawned: list[float]) -> Part:
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Milliseconds to the first instruction of an agent, from the event and from the claim of its job."""
+
+    from_event: float
+    from_claim: float
+
+
+def _part(starts: list[Start], filed: list[float], *, added: list[float], spawned: list[float]) -> Part:
+    started = [start.from_event for start in starts]
+    claimed = [start.from_claim for start in starts]
     part = Part("Event → first instruction of the started agent, worktree included")
     part.notes.append(f"{len(started)} fresh items; the agent's first act is to write the monotonic time")
     bottom = median(added) + median(spawned)
@@ -64,6 +75,9 @@ def _part(started: list[float], filed: list[float], *, added: list[float], spawn
         Figure("the median in units of git worktree add", median(started) / in_adds, "", MEDIAN / USUAL_ADD)
     )
     part.add(Figure("the p99 in units of git worktree add", p99(started) / in_adds, "", P99 / USUAL_ADD))
+    part.add(Figure("job claimed → first instruction, median", median(claimed), "ms"))
+    part.add(Figure("job claimed → first instruction, p99", p99(claimed), "ms"))
+    part.add(Figure("claim → exec in units of worktree add and spawn", median(claimed) / bottom, ""))
     part.add(Figure("ticket filed with us → first instruction, median", median(filed), "ms"))
     part.add(Figure("bare git worktree add, median", median(added), "ms"))
     part.add(Figure("bare spawn of the same agent, median", median(spawned), "ms"))
@@ -75,28 +89,36 @@ async def _ticket(app: App) -> Ticket:
     return await app.board.file("start", TITLE, "", author="bench")
 
 
-async def _start(app: App, ticket: Ticket) -> float:
+async def _start(app: App, ticket: Ticket) -> Start:
     began = time.monotonic_ns()
     accepted = await app.desk.start(ticket, source="bench")
     return await _first_instruction(app, accepted.item, began)
 
 
-async def _file(app: App) -> float:
+async def _file(app: App) -> Start:
     began = time.monotonic_ns()
     accepted = await app.desk.file_item("start", TITLE, by="bench")
     return await _first_instruction(app, accepted.item, began)
 
 
-async def _first_instruction(app: App, item: WorkItem | None, began: int) -> float:
+async def _first_instruction(app: App, item: WorkItem | None, began: int) -> Start:
     """Milliseconds until the agent's stamp; afterwards the item is stopped and what it left is gone."""
     if item is None:
         raise RuntimeError("the item was not started")
     async with asyncio.timeout(DEADLINE.total_seconds()):
         runs = await _ended_runs(app, item)
-        said = Path(runs[-1].log_path).read_text().split()
+        first = int(Path(runs[-1].log_path).read_text().split()[0])
+        claim = await _claimed_at(app, item)
         await app.desk.stop(item.id, by="bench")
         await _until_tidy(app, item)
-    return (int(said[0]) - began) / 1e6
+    return Start(from_event=(first - began) / 1e6, from_claim=(first - claim) / 1e6)
+
+
+async def _claimed_at(app: App, item: WorkItem) -> int:
+    """When the job of the run was claimed, on the clock of the stamp."""
+    jobs = await app.store.transact(lambda tx: tx.jobs.of_item(item.task_id))
+    (claimed,) = [job.started_at for job in jobs if job.kind is JobKind.PRODUCE and job.started_at]
+    return int(claimed.timestamp() * 1e9) - (time.time_ns() - time.monotonic_ns())
 
 
 async def _ended_runs(app: App, item: WorkItem) -> Sequence[RunView]:
