@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from orchestrator.config.contract import Contract
-from orchestrator.errors import Conflict, Rejected, Unavailable
+from orchestrator.errors import BadInput, Conflict, Rejected, Unavailable
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
@@ -75,7 +75,10 @@ class AgentRun:
             Conflict: somebody moved the branch meanwhile; the work is kept aside, the next run starts anew.
             Unavailable: store or workspace cannot be reached.
         """
-        opened = await self._opening.open(assignment)
+        try:
+            opened = await self._opening.open(assignment)
+        except BadInput as error:
+            return GaveUp(str(error), FailureClass.ENVIRONMENT, retryable=False)
         outcome = await self._transport.run(opened.task)
         await self._record(opened, outcome)
         if isinstance(outcome, Finished):
