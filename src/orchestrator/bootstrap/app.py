@@ -14,6 +14,7 @@ from orchestrator.bootstrap.foundation import Foundation
 from orchestrator.config.settings import Settings
 from orchestrator.engine.advance import Door
 from orchestrator.engine.aftercare import Aftercare
+from orchestrator.engine.authors import Authors
 from orchestrator.engine.commitment import Commitment
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.dispatch import Dispatch
@@ -57,7 +58,8 @@ class App(Foundation):
         self._wire_engine(delivery, raise_bugs=raise_bugs)
 
     def _open_desk(self) -> None:
-        self.intake = Intake(store=self.store, clock=self.clock)
+        authors = Authors(projects=self.projects, tracker=self.board)
+        self.intake = Intake(store=self.store, clock=self.clock, authors=authors)
         self.desk = Desk(
             store=self.store,
             intake=self.intake,
@@ -65,6 +67,8 @@ class App(Foundation):
             workspace=self.workspace,
             projects=self.projects,
             ids=self.ids,
+            clock=self.clock,
+            authors=authors,
         )
         self.recovery = Recovery(
             store=self.store,

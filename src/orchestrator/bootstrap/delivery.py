@@ -131,6 +131,7 @@ class Delivery:
             workspace=app.workspace,
             settings=settings,
             runs_dir=settings.runs_dir,
+            ids=app.ids,
         )
         for role in Role:
             yield AgentRun(

@@ -35,6 +35,10 @@ def add(
     agent_cli: Annotated[
         str | None, typer.Option("--agent-cli", metavar="KIND", help="claude, codex or script.")
     ] = None,
+    author: Annotated[
+        list[str] | None,
+        typer.Option("--author", metavar="NAME", help="Whose items start unread; again for each person."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Register a repository; its contract `.orchestrator.yml` is read from the base branch."""
@@ -50,6 +54,7 @@ def add(
             "agent_command": _executable(agent_command),
             # Naming an executable without a kind means the protocol that any executable can speak.
             "agent_cli": agent_cli or ("script" if agent_command else None),
+            "authors": tuple(author or ()),
         }
     )
 

@@ -48,6 +48,8 @@ class Project(BaseModel):
     """Whether they reach the network; without it, the model's API alone."""
     time_zone: str | None = None
     self_hosting: bool = False
+    authors: tuple[str, ...] = ()
+    """Whose words may reach agents unread, by their names in the tracker; empty: the project's members."""
 
     @model_validator(mode="before")
     @classmethod
@@ -72,6 +74,14 @@ class Project(BaseModel):
         if not value or _REF_TROUBLE.search(value):
             raise ValueError("must be the name of a branch")
         return value
+
+    @field_validator("authors")
+    @classmethod
+    def _authors_have_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(name.strip() for name in value))
+        if "" in names:
+            raise ValueError("must be names of people, as the tracker gives them")
+        return names
 
     @field_validator("time_zone")
     @classmethod

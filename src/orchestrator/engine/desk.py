@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from orchestrator.engine.authors import Authors, note_ticket
 from orchestrator.engine.cases import branch_of
 from orchestrator.engine.intake import Accepted, Intake, known_item
 from orchestrator.engine.orders import look_at_waiting
@@ -17,7 +18,7 @@ from orchestrator.pipeline.commands import (
 from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Stage
-from orchestrator.ports.clock import Ids
+from orchestrator.ports.clock import Clock, Ids
 from orchestrator.ports.projects import ProjectRegistry
 from orchestrator.ports.store import Store, Transaction
 from orchestrator.ports.subjects import analysis_subject
@@ -40,6 +41,8 @@ class Desk:
         workspace: Workspace,
         projects: ProjectRegistry,
         ids: Ids,
+        clock: Clock,
+        authors: Authors,
     ) -> None:
         self._store = store
         self._intake = intake
@@ -47,6 +50,8 @@ class Desk:
         self._workspace = workspace
         self._projects = projects
         self._ids = ids
+        self._clock = clock
+        self._authors = authors
 
     async def file_item(
         self,
@@ -74,7 +79,10 @@ class Desk:
     async def edit_item(
         self, item_id: str, *, title: str | None = None, description: str | None = None, by: str
     ) -> Accepted:
-        """Change what is asked for, before work on it has begun; later the documents say it."""
+        """Change what is asked for, before work on it has begun; later the documents say it.
+
+        The new text is held when ``by`` is not among the project's authors.
+        """
         item = await self.item(item_id)
         if item.stage is not Stage.CREATED:
             raise BadInput(f"{item.id} is in {item.stage}; its title can be changed before work begins only")
@@ -87,16 +95,13 @@ class Desk:
             )
         except Rejected as error:
             raise BadInput(str(error)) from error
-        await self._store.transact(
-            lambda tx: tx.items.note_ticket(
-                item.task_id,
-                title=ticket.title,
-                description=ticket.description,
-                labels=ticket.labels,
-                track=item.track,
-            )
-        )
+        await self.note(ticket)
         return Accepted(await self.item(item_id), "changed")
+
+    async def note(self, ticket: Ticket) -> WorkItem | None:
+        """Take over what a ticket asks for, as long as work on it has not begun; its item."""
+        stranger = await self._authors.stranger_behind(ticket)
+        return await self._store.transact(lambda tx: note_ticket(tx, ticket, stranger, self._clock.now()))
 
     async def start(self, ticket: Ticket, *, source: str) -> Accepted:
         """Start the work item of a ticket; started already changes nothing."""
@@ -108,6 +113,8 @@ class Desk:
             tracker_ref=ticket.ref,
             labels=ticket.labels,
             blocked_by=ticket.blocked_by,
+            author=ticket.author,
+            edited_by=ticket.edited_by,
         )
         return await self._intake.accept(command, source=source, content_key=f"start:{ticket.ref}")
 

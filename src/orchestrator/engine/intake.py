@@ -3,11 +3,11 @@
 Event, rows and job are stored in one transaction; an event that is told again (same content) changes nothing.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from orchestrator.engine.authors import Authors, approve, is_approved, keep_out
 from orchestrator.engine.cases import work_of
 from orchestrator.engine.orders import cleanup, comment, look_at, look_at_waiting, notify, tracker
 from orchestrator.errors import BadInput, Rejected
@@ -23,15 +23,14 @@ from orchestrator.pipeline.commands import (
 from orchestrator.pipeline.demands import OPERATOR
 from orchestrator.pipeline.ids import Epoch, WorkItemId
 from orchestrator.pipeline.items import Approval, ApprovalKind, Hold, WorkItem, WorkState
-from orchestrator.pipeline.policies import branch_name, title_problem
+from orchestrator.pipeline.policies import branch_name, title_problem, track_of
 from orchestrator.pipeline.rounds import Round
-from orchestrator.pipeline.stages import TERMINAL, Role, Stage, Track
+from orchestrator.pipeline.stages import TERMINAL, Role, Stage
 from orchestrator.pipeline.verdicts import Failed, FailureClass
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.queue import JobKind
 from orchestrator.ports.store import NewItem, Store, Transaction, TransitionRow
 
-BUG_LABEL: Final = "bug"
 _ACTIVE_KINDS: Final = (JobKind.PRODUCE, JobKind.LOOK, JobKind.WATCH)
 
 
@@ -47,34 +46,53 @@ class Accepted:
 class Intake:
     """Records what people and neighbours say."""
 
-    def __init__(self, *, store: Store, clock: Clock) -> None:
+    def __init__(self, *, store: Store, clock: Clock, authors: Authors) -> None:
         self._store = store
         self._clock = clock
+        self._authors = authors
 
     async def accept(self, command: Command, *, source: str, content_key: str) -> Accepted:
         """Store the command as an event and carry it out.
 
         ``content_key`` recognises the same fact told twice. Raises ``BadInput`` when the command cannot be
-        carried out (unknown item, wrong stage); then nothing is stored.
+        carried out (unknown item, wrong stage); then nothing is stored. Raises ``Unavailable`` when the
+        tracker cannot say who may write.
         """
-        return await self._store.transact(lambda tx: self._accept(tx, command, source, content_key))
+        stranger = await self._stranger(command)
+        return await self._store.transact(
+            lambda tx: self._accept(tx, command, source, content_key=content_key, stranger=stranger)
+        )
 
-    def _accept(self, tx: Transaction, command: Command, source: str, content_key: str) -> Accepted:
+    async def _stranger(self, command: Command) -> str | None:
+        """Who wrote words of a new item that a person has to read before an agent does."""
+        if not isinstance(command, StartItem):
+            return None
+        writers = (command.author, command.edited_by) if command.edited_by else (command.author,)
+        try:
+            return await self._authors.stranger(command.project, *writers)
+        except Rejected as error:
+            raise BadInput(str(error)) from error
+
+    def _accept(
+        self, tx: Transaction, command: Command, source: str, *, content_key: str, stranger: str | None
+    ) -> Accepted:
         kind = type(command).__name__
         payload = {name: getattr(command, name) for name in command.__slots__}
         event_id = tx.events.add(source=source, kind=kind, payload=payload, content_key=content_key)
         if event_id is None:
             return Accepted(tx.items.by_id(command.id), "told before", fresh=False)
         now = self._clock.now()
-        accepted = self._carry_out(tx, command, source, now)
+        accepted = self._carry_out(tx, command, source, now=now, stranger=stranger)
         task_id = accepted.item.task_id if accepted.item is not None else None
         tx.events.settle(event_id, outcome=accepted.outcome, task_id=task_id)
         return accepted
 
-    def _carry_out(self, tx: Transaction, command: Command, source: str, now: datetime) -> Accepted:
+    def _carry_out(
+        self, tx: Transaction, command: Command, source: str, *, now: datetime, stranger: str | None
+    ) -> Accepted:
         match command:
             case StartItem():
-                return self._start(tx, command, now)
+                return self._start(tx, command, stranger, now)
             case DecideAnalysis():
                 return _decide_analysis(tx, command, now)
             case ConfirmDeploy():
@@ -86,7 +104,7 @@ class Intake:
             case HoldItem():
                 return _hold(tx, command, now)
 
-    def _start(self, tx: Transaction, command: StartItem, now: datetime) -> Accepted:
+    def _start(self, tx: Transaction, command: StartItem, stranger: str | None, now: datetime) -> Accepted:
         known = tx.items.by_id(command.id)
         if known is not None:
             return Accepted(known, "started already", fresh=False)
@@ -101,13 +119,19 @@ class Intake:
                 branch=branch_name(command.id, command.title),
                 base=self._base(tx, command.project),
                 labels=command.labels,
+                author=command.author,
             )
         )
+        if stranger is None:
+            item = approve(tx, item)
         problem = title_problem(command.title)
         if problem is not None:
             _block(tx, item, f"QG-0: {problem}", now)
             return Accepted(item, f"blocked: {problem}")
         _depend(tx, item, command.blocked_by)
+        if stranger is not None:
+            keep_out(tx, item, stranger, now)
+            return Accepted(item, f"held: a person has to read what {stranger} wrote")
         tx.jobs.enqueue(look_at(item.task_id, trigger="StartItem"))
         return Accepted(item, "started")
 
@@ -116,11 +140,6 @@ class Intake:
         if state is None:
             raise BadInput(f"unknown project {project}; 'orch project list' shows the registered ones")
         return str(state.settings.get("base_branch") or "main")
-
-
-def track_of(labels: Sequence[str]) -> Track:
-    """The road that an item with these labels takes (ORCH-019)."""
-    return Track.BUG if BUG_LABEL in {label.lower() for label in labels} else Track.FULL
 
 
 def known_item(tx: Transaction, item_id: WorkItemId) -> WorkItem:
@@ -212,7 +231,10 @@ def _stop(tx: Transaction, command: StopItem, source: str, now: datetime) -> Acc
 
 
 def _retry(tx: Transaction, command: RetryItem, source: str, now: datetime) -> Accepted:
-    """Release the hold with a fresh epoch; after spent rounds the developer gets new ones."""
+    """Release the hold with a fresh epoch; after spent rounds the developer gets new ones.
+
+    Whoever releases it lets in the text that stands there now.
+    """
     item = _open_item(tx, command.id)
     hold = tx.facts.hold(item.task_id)
     if hold is None:
@@ -222,6 +244,7 @@ def _retry(tx: Transaction, command: RetryItem, source: str, now: datetime) -> A
         raise BadInput(
             f"{item.id} cannot start: {problem}; change the title first (orch item edit {item.id} --title …)"
         )
+    reason = f"retry by {command.by}{_let_in(tx, command, item)}"
     tx.jobs.cancel(item.task_id, _ACTIVE_KINDS)
     to = item.stage
     if hold.failure is FailureClass.CODE and item.stage not in (Stage.CREATED, Stage.ANALYSIS):
@@ -232,12 +255,23 @@ def _retry(tx: Transaction, command: RetryItem, source: str, now: datetime) -> A
     if to is Stage.DEVELOPMENT and item.merged is not None:
         attempt = item.branch_attempt + 1
         tx.items.note_branch(item.task_id, branch_name(item.id, item.title, attempt=attempt), attempt)
-    reason = f"retry by {command.by}"
     row = _moved(item, moved, kind="retry", reason=reason, trigger=source, now=now)
     tx.facts.add_transition(item.task_id, row)
     tx.jobs.enqueue(look_at(item.task_id, trigger="RetryItem"))
     tx.jobs.enqueue(tracker(moved))
     return Accepted(moved, reason)
+
+
+def _let_in(tx: Transaction, command: RetryItem, item: WorkItem) -> str:
+    """Approve a text that nobody has let in yet; what the history says about it."""
+    if is_approved(item):
+        return ""
+    if not command.has_read:
+        raise BadInput(
+            f"the text of {item.id} has to be read first; 'orch item retry {item.id}' lets it in as it stands"
+        )
+    approve(tx, item)
+    return ", who has read the text and lets it in"
 
 
 def _granted_round(tx: Transaction, item: WorkItem, hold: Hold) -> Round:

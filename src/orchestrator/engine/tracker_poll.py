@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from orchestrator.engine.desk import Desk
-from orchestrator.engine.intake import Intake, track_of
+from orchestrator.engine.intake import Intake
 from orchestrator.engine.orders import tracker
 from orchestrator.engine.shown import known_states, settle
 from orchestrator.errors import AdapterError, BadInput
@@ -20,7 +20,7 @@ from orchestrator.pipeline.commands import (
     StopItem,
 )
 from orchestrator.pipeline.items import WorkItem
-from orchestrator.pipeline.stages import TERMINAL, Stage
+from orchestrator.pipeline.stages import TERMINAL
 from orchestrator.ports.projects import ProjectRegistry
 from orchestrator.ports.store import Store, Transaction
 from orchestrator.ports.tracker import HUMAN_GESTURES, Ticket, Tracker, TrackerState
@@ -75,7 +75,7 @@ class TrackerPoll:
 
     async def _notice(self, ticket: Ticket) -> bool:
         """Carry out a person's gesture; a state that we know already is none."""
-        item = await self._store.transact(lambda tx: _note_edits(tx, ticket))
+        item = await self._desk.note(ticket)
         if ticket.state not in HUMAN_GESTURES:
             return False
         if ticket.state in await self._store.transact(lambda tx: known_states(tx, ticket.ref)):
@@ -129,28 +129,12 @@ class TrackerPoll:
             case TrackerState.BLOCKED | TrackerState.NEEDS_INPUT as state:
                 return HoldItem(id=item.id, by=by, reason=f"set to {state} in the tracker")
             case TrackerState.TODO if await self._is_held(item):
-                return RetryItem(id=item.id, by=by)
+                # Whoever wrote the text may have set the state: this is no sign that anybody read it.
+                return RetryItem(id=item.id, by=by, has_read=False)
         return None
 
     async def _is_held(self, item: WorkItem) -> bool:
         return await self._store.transact(lambda tx: tx.facts.hold(item.task_id)) is not None
-
-
-def _note_edits(tx: Transaction, ticket: Ticket) -> WorkItem | None:
-    """The ticket's item; before work begins its author may still change what is asked for."""
-    item = tx.items.by_ref(ticket.ref)
-    if item is None or item.stage is not Stage.CREATED:
-        return item
-    asked = (item.title, item.description, item.labels)
-    if asked != (ticket.title, ticket.description, ticket.labels):
-        tx.items.note_ticket(
-            item.task_id,
-            title=ticket.title,
-            description=ticket.description,
-            labels=ticket.labels,
-            track=track_of(ticket.labels),
-        )
-    return item
 
 
 def _put_right(tx: Transaction, ticket: Ticket, item: WorkItem) -> None:

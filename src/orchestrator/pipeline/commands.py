@@ -8,7 +8,10 @@ from orchestrator.pipeline.ids import WorkItemId
 
 @dataclass(frozen=True, slots=True)
 class StartItem:
-    """A tracker says that work on this item shall begin."""
+    """A tracker says that work on this item shall begin.
+
+    ``author`` filed it; ``edited_by`` wrote the text as it is now, when that was somebody else.
+    """
 
     id: WorkItemId
     project: str
@@ -17,6 +20,8 @@ class StartItem:
     tracker_ref: str
     labels: tuple[str, ...] = ()
     blocked_by: tuple[str, ...] = ()
+    author: str = ""
+    edited_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +54,15 @@ class StopItem:
 
 @dataclass(frozen=True, slots=True)
 class RetryItem:
-    """A person releases the hold and asks for another try."""
+    """A person releases the hold and asks for another try.
+
+    ``has_read`` says that this person answers for the item's text as it stands. Whoever sets a state in the
+    tracker may be the text's own author, and answers for nothing.
+    """
 
     id: WorkItemId
     by: str
+    has_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)

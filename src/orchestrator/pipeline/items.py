@@ -17,7 +17,8 @@ class WorkItem:
     """One work item as it is stored; ``head`` and ``code`` are what its branch was last seen to hold.
 
     ``merged`` is the commit that the base branch got from it, ``branch_attempt`` counts branches (a new one
-    is cut when the old one is merged already).
+    is cut when the old one is merged already), ``author`` is who filed it, ``text_approved`` the digest of
+    the title and description that somebody let in (`untrusted.text_digest`); empty while nobody did.
     """
 
     task_id: TaskId
@@ -39,6 +40,8 @@ class WorkItem:
     merged: Commit | None = None
     branch_attempt: int = 1
     labels: tuple[str, ...] = ()
+    author: str = ""
+    text_approved: str = ""
 
 
 class Waiter(StrEnum):

@@ -5,12 +5,12 @@ Nothing here logs: a ladder returns its value together with the warnings that th
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from orchestrator.pipeline.ids import WorkItemId
-from orchestrator.pipeline.stages import Role
+from orchestrator.pipeline.stages import Role, Track
 
 Value = TypeVar("Value")
 
@@ -23,6 +23,7 @@ class Resolved(Generic[Value]):
     warnings: tuple[str, ...] = ()
 
 
+BUG_LABEL: Final = "bug"
 VALID_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 EFFORT_FLOOR: Final[Mapping[Role, str]] = {
     Role.ANALYST: "high",
@@ -121,3 +122,8 @@ def _slug(title: str) -> str:
     plain = unicodedata.normalize("NFKD", latin).casefold()
     letters = "".join(sign for sign in plain if not unicodedata.combining(sign))
     return re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:SLUG_LENGTH].strip("-") or "change"
+
+
+def track_of(labels: Sequence[str]) -> Track:
+    """The road that an item with these labels takes (ORCH-019)."""
+    return Track.BUG if BUG_LABEL in {label.lower() for label in labels} else Track.FULL

@@ -1,14 +1,17 @@
 """Rounds: what was demanded of a role before, and the text of its next assignment (ORCH-046 A, B and C)."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from orchestrator.pipeline.demands import Demand, Merged, Source, merge, source_of
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import CodeId, WorkItemId
-from orchestrator.pipeline.markdown import closes_its_fences, fenced, fits_in_list
+from orchestrator.pipeline.markdown import fenced, fits_in_list
 from orchestrator.pipeline.stages import Role, Stage
+from orchestrator.pipeline.untrusted import Provenance, fence, notice
 from orchestrator.pipeline.wording import Language
 
 MAX_DEVELOPER_RETRIES: Final = 3
@@ -37,8 +40,20 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What a person said with a decision."""
+
+    by: str
+    text: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a role is asked to do, and where."""
+    """What a role is asked to do, and where; ``author`` filed it at ``filed_at``, as ``ref`` in the tracker.
+
+    ``remarks`` are what people said with the decisions that let the item come this far.
+    """
 
     work_item: WorkItemId
     repo: str
@@ -46,6 +61,10 @@ class Assignment:
     stage: Stage
     title: str
     description: str = ""
+    author: str = ""
+    ref: str = ""
+    filed_at: datetime | None = None
+    remarks: tuple[Remark, ...] = ()
 
 
 def no_progress(previous: Round, fingerprint: str, code: CodeId | None) -> str | None:
@@ -69,17 +88,29 @@ def task_file_name(role: Role) -> str:
 
 _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
     Language.EN: {
+        "language": "Write your documents in English; machine keys and their values stay as they are.",
+        "wanted": "What is wanted",
+        "title": "title of the work item",
+        "description": "description of the work item",
+        "tracker": "the tracker, {ref}",
+        "remarks": "What people said with their decisions",
+        "remark": "comment with an approval",
         "round": "Round {number} of {cap}",
-        "refused": "Sent back by `{gate}` ({source}): {reason}",
+        "refused": "Sent back by `{gate}` ({source}).",
+        "reason": "why it was sent back, round {number}",
         "rules": "Rules that stand above every demand",
         "must": "Must fix",
+        "demands": "demands in their order, round {number}",
         "merged": "Contradictory demands, merged into one instruction",
+        "demand": "one demand, round {number}",
         "lead": "About {subjects}: this demand of {source} holds:",
         "yield": "Meet this demand of {source} only as far as the one above allows, or write down why not:",
         "optional": "Optional (P2, P3)",
+        "advice": "advice, round {number}",
         "full": "Full context: `{link}`",
         "history": "Earlier rounds: already tried, do not repeat",
-        "past": "Round {number}, `{gate}` ({source}): {reason}",
+        "past": "Round {number}, `{gate}` ({source}):",
+        "tried": "what was demanded in round {number}, shortened",
         "governance": "the rules of the project",
         "person": "a person",
         "reviewer": "the reviewer",
@@ -87,17 +118,29 @@ _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
         "pipeline": "the pipeline",
     },
     Language.RU: {
+        "language": "Документы пишите по-русски; машинные ключи и их значения остаются как есть.",
+        "wanted": "Что нужно",
+        "title": "название задачи",
+        "description": "описание задачи",
+        "tracker": "трекер, {ref}",
+        "remarks": "Что люди сказали вместе с решениями",
+        "remark": "комментарий к одобрению",
         "round": "Раунд {number} из {cap}",
-        "refused": "Вернул `{gate}` ({source}): {reason}",
+        "refused": "Вернул `{gate}` ({source}).",
+        "reason": "почему вернули, раунд {number}",
         "rules": "Правила, которые выше любых требований",
         "must": "Обязательно исправить",
+        "demands": "требования по порядку, раунд {number}",
         "merged": "Противоречивые требования, сведённые в одно указание",
+        "demand": "одно требование, раунд {number}",
         "lead": "О {subjects}: действует это требование ({source}):",
         "yield": "Требование ниже ({source}) выполнить, насколько позволяет верхнее, иначе объяснить:",
         "optional": "По желанию (P2, P3)",
+        "advice": "советы, раунд {number}",
         "full": "Полный контекст: `{link}`",
         "history": "Прошлые раунды: это уже пробовали, не повторять",
-        "past": "Раунд {number}, `{gate}` ({source}): {reason}",
+        "past": "Раунд {number}, `{gate}` ({source}):",
+        "tried": "что требовалось в раунде {number}, кратко",
         "governance": "правила проекта",
         "person": "человек",
         "reviewer": "рецензент",
@@ -109,32 +152,57 @@ _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
 _BRIEF: Final = 200
 """Characters of an old demand that are repeated in the history."""
 
+_SUBJECT: Final = re.compile(r"[\w./-]{1,80}")
+"""What may be named outside a fence: one word that looks like a path or an identifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """How a task is told: the words of its language, and fences with the number of this run."""
+
+    language: Language
+    nonce: str
+
+    def say(self, key: str, **values: object) -> str:
+        return _TEXTS[self.language][key].format(**values)
+
+    def quote(self, text: str, source: Provenance) -> str:
+        return fence(text, self.nonce, source, self.language)
+
+    def source(self, round_: Round) -> str:
+        return self.say(source_of(round_.source_gate))
+
+    def told(self, round_: Round, key: str) -> Provenance:
+        """The source of what a round says: whoever refused, in the report that it links to."""
+        what = self.say(key, number=round_.number)
+        return Provenance(what, author=self.source(round_), origin=round_.link or str(round_.source_gate))
+
 
 def compose_task(
     assignment: Assignment,
     rounds: Sequence[Round] = (),
     *,
+    nonce: str,
     language: Language = Language.EN,
     governance: Sequence[str] = (),
 ) -> str:
     """The text of ``.task-<role>.md``; the last of ``rounds`` is the present one, the others are its history.
 
     The first four lines are a contract: ``Work item:``, ``Repo:``, ``Branch:``, ``Stage:`` (inventory §2.1).
+    Whatever people, models or tools wrote stands in fences that carry ``nonce`` (`untrusted.fence`).
     """
-    texts = _TEXTS[language]
-    parts = [_header(assignment), f"# {_line(assignment.title)}"]
-    if assignment.description.strip():
-        description = assignment.description.strip()
-        parts.append(description if closes_its_fences(description) else fenced(description))
+    voice = _Voice(language, nonce)
+    parts = [_header(assignment), notice(nonce, language), voice.say("language")]
+    parts += _wanted(assignment, voice)
     if governance:
-        parts.append(_items(f"## {texts['rules']}", governance))
+        parts.append(_items(f"## {voice.say('rules')}", governance))
     if rounds:
         current, earlier = rounds[-1], rounds[:-1]
         standing = [Demand(Source.GOVERNANCE, text) for text in governance]
         standing += [demand for past in earlier for demand in _demands(past)]
         merged = merge(_demands(current), standing)
-        parts += _present(current, merged, texts)
-        parts += _past(earlier, texts)
+        parts += _present(current, merged, voice)
+        parts += _past(earlier, voice)
     return "\n\n".join(parts) + "\n"
 
 
@@ -149,64 +217,88 @@ def _header(assignment: Assignment) -> str:
     )
 
 
+def _wanted(assignment: Assignment, voice: _Voice) -> list[str]:
+    """Title and description in their author's words, and what people said since."""
+    parts = [f"## {voice.say('wanted')}"]
+    for key, text in (("title", assignment.title), ("description", assignment.description)):
+        if text.strip():
+            origin = voice.say("tracker", ref=assignment.ref) if assignment.ref else ""
+            source = Provenance(voice.say(key), assignment.author, origin, assignment.filed_at)
+            parts.append(voice.quote(text.strip(), source))
+    if assignment.remarks:
+        parts.append(f"## {voice.say('remarks')}")
+    for remark in assignment.remarks:
+        parts.append(voice.quote(remark.text, Provenance(voice.say("remark"), remark.by, at=remark.at)))
+    return parts
+
+
 def _demands(round_: Round) -> list[Demand]:
     source = source_of(round_.source_gate)
     return [Demand(source, text, round_.number) for text in round_.findings]
 
 
-def _present(round_: Round, merged: Sequence[Merged], texts: Mapping[str, str]) -> list[str]:
+def _present(round_: Round, merged: Sequence[Merged], voice: _Voice) -> list[str]:
     yielding = {
         demand.text for one in merged for demand in one.yielding if demand.round_number == round_.number
     }
     must = [text for text in round_.findings if text not in yielding]
     parts = [
-        "## " + texts["round"].format(number=round_.number, cap=MAX_DEVELOPER_RETRIES),
-        _told("refused", round_, texts),
+        "## " + voice.say("round", number=round_.number, cap=MAX_DEVELOPER_RETRIES),
+        voice.say("refused", gate=_line(str(round_.source_gate)), source=voice.source(round_)),
     ]
+    if round_.reason.strip() and round_.reason not in round_.findings:
+        parts.append(voice.quote(round_.reason, voice.told(round_, "reason")))
     if must:
-        parts.append(_items(f"### {texts['must']}", must))
+        parts += [f"### {voice.say('must')}", voice.quote(_list(must), voice.told(round_, "demands"))]
     if merged:
-        parts.append(f"### {texts['merged']}")
-        parts += [_instruction(one, texts) for one in merged]
+        parts.append(f"### {voice.say('merged')}")
+        parts += [_instruction(one, voice) for one in merged]
     if round_.optional:
-        parts.append(_items(f"### {texts['optional']}", round_.optional))
+        advice = voice.quote(_list(round_.optional), voice.told(round_, "advice"))
+        parts += [f"### {voice.say('optional')}", advice]
     if round_.link:
-        parts.append(texts["full"].format(link=_line(round_.link)))
+        parts.append(voice.say("full", link=_line(round_.link)))
     return parts
 
 
-def _instruction(merged: Merged, texts: Mapping[str, str]) -> str:
-    subjects = ", ".join(f"`{subject}`" for subject in merged.subjects)
-    blocks = [texts["lead"].format(subjects=subjects, source=texts[merged.leading.source])]
-    blocks.append(_item(merged.leading.text))
+def _instruction(merged: Merged, voice: _Voice) -> str:
+    subjects = ", ".join(f"`{subject}`" for subject in merged.subjects if _SUBJECT.fullmatch(subject)) or "…"
+    blocks = [voice.say("lead", subjects=subjects, source=voice.say(merged.leading.source))]
+    blocks.append(_quoted(merged.leading, voice))
     for demand in merged.yielding:
-        blocks.append(texts["yield"].format(source=texts[demand.source]))
-        blocks.append(_item(demand.text))
+        blocks.append(voice.say("yield", source=voice.say(demand.source)))
+        blocks.append(_quoted(demand, voice))
     return "\n\n".join(blocks)
 
 
-def _past(rounds: Sequence[Round], texts: Mapping[str, str]) -> list[str]:
+def _quoted(demand: Demand, voice: _Voice) -> str:
+    """A rule of the project as it is; what anybody else demands in a fence."""
+    if demand.source is Source.GOVERNANCE:
+        return _item(demand.text)
+    what = voice.say("demand", number=demand.round_number)
+    return voice.quote(_item(demand.text), Provenance(what, author=voice.say(demand.source)))
+
+
+def _past(rounds: Sequence[Round], voice: _Voice) -> list[str]:
     if not rounds:
         return []
-    blocks = [f"## {texts['history']}"]
+    blocks = [f"## {voice.say('history')}"]
     for round_ in rounds:
-        lines = [_told("past", round_, texts)]
-        lines += [f"- {_brief(text)}" for text in round_.findings if text.strip()]
+        gate, source = _line(str(round_.source_gate)), voice.source(round_)
+        blocks.append(voice.say("past", number=round_.number, gate=gate, source=source))
+        said = [_line(round_.reason), *(f"- {_brief(text)}" for text in round_.findings if text.strip())]
+        blocks.append(voice.quote("\n".join(said), voice.told(round_, "tried")))
         if round_.link:
-            lines.append("- " + texts["full"].format(link=_line(round_.link)))
-        blocks.append("\n".join(lines))
+            blocks.append(voice.say("full", link=_line(round_.link)))
     return blocks
 
 
-def _told(key: str, round_: Round, texts: Mapping[str, str]) -> str:
-    source = texts[source_of(round_.source_gate)]
-    return texts[key].format(
-        number=round_.number, gate=str(round_.source_gate), source=source, reason=_line(round_.reason)
-    )
-
-
 def _items(heading: str, texts: Iterable[str]) -> str:
-    return "\n".join([heading, "", *(_item(text) for text in texts)])
+    return f"{heading}\n\n{_list(texts)}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return "\n".join(_item(text) for text in texts)
 
 
 def _item(text: str) -> str:

@@ -30,6 +30,7 @@ class NewItem:
     branch: str
     base: str
     labels: tuple[str, ...] = ()
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,10 @@ class Items(Protocol):
     def note_ticket(
         self, task_id: TaskId, *, title: str, description: str, labels: Sequence[str], track: Track
     ) -> None: ...
+
+    def approve_text(self, task_id: TaskId, digest: str) -> None:
+        """The title and description with this digest may be handed to agents; no other text of the item."""
+        ...
 
     def blockers(self, task_id: TaskId) -> Sequence[WorkItem]:
         """Unfinished items that this one depends on (``job_deps``, ORCH-026)."""

@@ -40,7 +40,10 @@ HUMAN_GESTURES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A work item as its tracker has it; ``ref`` is the tracker's own key, ``number`` what people say."""
+    """A work item as its tracker has it; ``ref`` is the tracker's own key, ``number`` what people say.
+
+    ``author`` filed it; ``edited_by`` is who last changed title or description, empty: the author.
+    """
 
     ref: str
     number: str
@@ -52,6 +55,7 @@ class Ticket:
     author: str
     updated_at: datetime
     blocked_by: tuple[str, ...] = ()
+    edited_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,10 @@ class Tracker(Protocol):
 
     async def set_labels(self, ref: str, labels: Sequence[str]) -> None:
         """Make ``labels`` the item's labels."""
+        ...
+
+    async def members(self, project: str) -> frozenset[str] | None:
+        """Who belongs to ``project``, by the names that tickets give; ``None``: everybody who can write."""
         ...
 
 

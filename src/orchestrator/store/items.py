@@ -38,6 +38,7 @@ class SqlItems:
             branch=item.branch,
             base=item.base,
             labels=list(item.labels),
+            author=item.author,
             created_at=now,
             entered_at=now,
             updated_at=now,
@@ -111,6 +112,10 @@ class SqlItems:
     ) -> None:
         """What the tracker says now."""
         self._note(task_id, title=title, description=description, labels=list(labels), track=track)
+
+    def approve_text(self, task_id: TaskId, digest: str) -> None:
+        """The title and description with this digest may be handed to agents."""
+        self._note(task_id, text_approved=digest)
 
     def blockers(self, task_id: TaskId) -> Sequence[WorkItem]:
         """Unfinished items that this one depends on (``job_deps``, ORCH-026)."""
@@ -193,4 +198,6 @@ def item_of(row: Row[Any]) -> WorkItem:
         merged=row.merged,
         branch_attempt=row.branch_attempt,
         labels=tuple(row.labels),
+        author=row.author,
+        text_approved=row.text_approved,
     )

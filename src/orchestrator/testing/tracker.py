@@ -13,6 +13,7 @@ class MemoryTracker:
     """The ports ``Tracker`` and ``Filing``; while ``outage`` is set every method of them raises it,
     while ``write_outage`` is set the writing of states does.
 
+    ``people`` are the members of every project (``None``: everybody who can write).
     ``written`` lists every state that was written through the port, also one that changed nothing.
     """
 
@@ -21,6 +22,7 @@ class MemoryTracker:
         self.outage: AdapterError | None = None
         self.write_outage: AdapterError | None = None
         self.actor = actor
+        self.people: frozenset[str] | None = None
         self.written: list[tuple[str, TrackerState]] = []
         self._clock = clock
         self._prefixes: dict[str, str] = {}
@@ -54,7 +56,9 @@ class MemoryTracker:
         self._answer()
         if not title.strip():
             raise Rejected("an item needs a title")
-        return self._change(replace(self._find(ref), title=title.strip(), description=description))
+        ticket = self._find(ref)
+        edited = replace(ticket, title=title.strip(), description=description)
+        return self._change(edited if edited == ticket else replace(edited, edited_by=by))
 
     async def file(
         self,
@@ -139,6 +143,11 @@ class MemoryTracker:
         """Make ``labels`` the item's labels."""
         self._answer()
         self._change(replace(self._find(ref), labels=tuple(dict.fromkeys(labels))))
+
+    async def members(self, project: str) -> frozenset[str] | None:
+        """Who belongs to ``project``."""
+        self._answer()
+        return self.people
 
     def _answer(self) -> None:
         if self.outage is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.config.contract import Contract
 from orchestrator.config.projects import make_project
 from orchestrator.engine.advance import Door
+from orchestrator.engine.authors import Authors
 from orchestrator.engine.cases import branch_of, load_case
 from orchestrator.engine.commitment import Commitment
 from orchestrator.engine.desk import Desk
@@ -109,10 +110,12 @@ class Engine:
             evaluation=Evaluation(self.gates.bind()), merger=self.merger, commitment=self.commitment,
             clock=clock, policy=self.policy, owner=store.database.owner.boot,
         )  # fmt: skip
-        self.intake = Intake(store=store, clock=clock)
+        authors = Authors(projects=self.projects, tracker=self.tracker)
+        self.intake = Intake(store=store, clock=clock, authors=authors)
         self.desk = Desk(
             store=store, intake=self.intake, filing=self.tracker, workspace=self.workspace,
             projects=self.projects, ids=SequentialIds(store.database.owner.boot),
+            clock=clock, authors=authors,
         )  # fmt: skip
         self.dispatch = Dispatch(
             store=store, queue=self.queue, door=self.door, producers=[self.producer],

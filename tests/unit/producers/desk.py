@@ -14,6 +14,7 @@ from orchestrator.ports.queue import JobKind
 from orchestrator.ports.workspace import Branch
 from orchestrator.producers.agent_run import AgentRun, Opening
 from orchestrator.testing.agent import ScriptedAgent
+from orchestrator.testing.clock import SequentialIds
 from orchestrator.testing.workspace import MemoryWorkspace
 from tests.unit.producers.bench import OneProject
 from tests.unit.store.rigs import Rig, opened, produce
@@ -31,6 +32,7 @@ class Desk:
     projects: OneProject = field(default_factory=lambda: OneProject(None))
 
     def __post_init__(self):
+        self.ids = SequentialIds("fence")
         self.agent = ScriptedAgent(self._act, self.rig.clock)
         self.agents: AgentTransport = self.agent
 
@@ -50,6 +52,7 @@ class Desk:
             workspace=self.workspace,
             settings=self.settings,
             runs_dir=self.settings.runs_dir,
+            ids=self.ids,
         )
         return tuple(
             AgentRun(

@@ -64,7 +64,17 @@ async def test_the_analyst_starts_from_the_request(tmp_path):
         seen = []
         desk.script = lambda task: seen.append((task.artifact_dir / "00-business-request.md").read_text())
         gave_up = await desk.produce(await desk.assignment())
-        assert seen == ["# Count twice\n\nWork Item ID: ORCH-1\n\n## Description\n\nOnce is not enough\n"]
+        (text,) = seen
+        assert text.startswith(
+            "# Request for ORCH-1\n\nWork Item ID: ORCH-1\n\nText between a line `<<<UNTRUSTED"
+        )
+        source = "from the tracker, ref-1; on 2026-03-01T12:00:00+00:00"
+        for words in (
+            f"<<<UNTRUSTED Nfence1: title of the work item; {source}>>>\nCount twice\n<<<END Nfence1>>>\n",
+            f"\n## Description\n\n<<<UNTRUSTED Nfence1: description of the work item; {source}>>>\n"
+            "Once is not enough\n<<<END Nfence1>>>\n",
+        ):
+            assert words in text
         assert gave_up.reason == (
             "the analyst left no 01-brd.md, 02-trz.md, 03-acceptance-criteria.md, 04-test-plan.yaml"
         )

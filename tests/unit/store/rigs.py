@@ -16,8 +16,9 @@ from sqlalchemy import create_engine, text
 from orchestrator.pipeline.ids import TaskId, WorkItemId
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Track
+from orchestrator.pipeline.untrusted import text_digest
 from orchestrator.ports.queue import JobKind, NewJob
-from orchestrator.ports.store import NewItem
+from orchestrator.ports.store import NewItem, Transaction
 from orchestrator.store import Owner, SqlLeases, SqlQueue, SqlStore
 from orchestrator.store.adapter import SqlTransaction
 from orchestrator.store.schema import upgrade
@@ -49,11 +50,20 @@ class Process:
             branch=f"feature/orch-{number}",
             base="main",
         )
-        return await self.store.transact(lambda tx: tx.items.add(replace(item, **changes)))
+        return await self.store.transact(lambda tx: _let_in(tx, replace(item, **changes)))
 
     async def enqueue(self, job: NewJob | None = None, **changes):
         new = replace(job or NewJob(JobKind.LOOK), **changes)
         return await self.store.transact(lambda tx: tx.jobs.enqueue(new))
+
+
+def _let_in(tx: Transaction, new: NewItem) -> WorkItem:
+    """An item whose text may be handed to agents."""
+    item = tx.items.add(new)
+    tx.items.approve_text(item.task_id, text_digest(item.title, item.description))
+    stored = tx.items.get(item.task_id)
+    assert stored is not None
+    return stored
 
 
 @dataclass

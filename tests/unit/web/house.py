@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from orchestrator.config.projects import Project
+from orchestrator.engine.authors import Authors
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.intake import Intake
 from orchestrator.engine.overview import Limits, Overview
@@ -146,13 +147,16 @@ async def build(directory: Path, *names: str) -> House:
     workspace = cast("Workspace", shelf)
     registry = cast("ProjectRegistry", Registered(projects))
     policy = Policy()
+    authors = Authors(projects=registry, tracker=board)
     desk = Desk(
         store=store,
-        intake=Intake(store=store, clock=clock),
+        intake=Intake(store=store, clock=clock, authors=authors),
         filing=board,
         workspace=workspace,
         projects=registry,
         ids=ids,
+        clock=clock,
+        authors=authors,
     )
     overview = Overview(
         store=store,

@@ -4,8 +4,12 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from orchestrator.config.contract import Contract
+<<<<<<< HEAD
 from orchestrator.errors import Conflict, Rejected, Unavailable
 from orchestrator.pipeline.artifacts import artifact_dir
+=======
+from orchestrator.errors import BadInput, Conflict, Rejected, Unavailable
+>>>>>>> 94ffca5
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
@@ -76,7 +80,10 @@ class AgentRun:
             Conflict: somebody moved the branch meanwhile; the work is kept aside, the next run starts anew.
             Unavailable: store or workspace cannot be reached.
         """
-        opened = await self._opening.open(assignment)
+        try:
+            opened = await self._opening.open(assignment)
+        except BadInput as error:
+            return GaveUp(str(error), FailureClass.ENVIRONMENT, retryable=False)
         outcome = await self._transport.run(opened.task)
         await self._record(opened, outcome)
         if isinstance(outcome, Finished):

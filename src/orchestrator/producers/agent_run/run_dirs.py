@@ -10,6 +10,7 @@ from orchestrator.pipeline.ids import Commit, RunId
 from orchestrator.ports.producer import Assignment
 
 _BEGUN: Final = "run.json"
+_PROMPT: Final = "prompt.md"
 _SETTLED: Final = "settled"
 
 
@@ -63,6 +64,19 @@ def note_begun(run_dir: Path, begun: Begun) -> None:
     part = run_dir / f"{_BEGUN}.part"
     part.write_text(json.dumps({"run_id": begun.run_id, "start": begun.start}), encoding="utf-8")
     part.replace(run_dir / _BEGUN)
+
+
+def note_prompt(run_dir: Path, prompt: str) -> None:
+    """Keep what the role is told: whoever re-attaches to the run tells it the same, and people can look."""
+    (run_dir / _PROMPT).write_text(prompt, encoding="utf-8")
+
+
+def read_prompt(run_dir: Path) -> str:
+    """What the role was told in this run; empty for a run that was begun before prompts were kept."""
+    try:
+        return (run_dir / _PROMPT).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
 
 
 def settle(run_dir: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, insert, select, update
 
@@ -146,7 +146,7 @@ class BoardTracker:
 
     async def changed_since(self, project: str, since: datetime | None) -> Sequence[Ticket]:
         """Items of ``project`` that changed at or after ``since``, oldest change first."""
-        wanted = select(board_items).where(board_items.c.project == project)
+        wanted = _ITEMS.where(board_items.c.project == project)
         if since is not None:
             wanted = wanted.where(board_items.c.updated_at >= since)
         with self._database.transaction() as connection:
@@ -184,6 +184,10 @@ class BoardTracker:
         """Make ``labels`` the item's labels, in the actor's name."""
         self._set(ref, ChangeKind.LABELS, _unique(labels), self.actor)
 
+    async def members(self, project: str) -> frozenset[str] | None:
+        """Everybody: the board has no users but those who can write on it."""
+        return None
+
     def _set(self, ref: str, kind: ChangeKind, new: Worth, who: str) -> None:
         column = {
             ChangeKind.STATE: board_items.c.state,
@@ -197,6 +201,21 @@ class BoardTracker:
                 return
             connection.execute(update(board_items).where(board_items.c.ref == ref).values({column: new}))
             record(connection, ref, Edit(kind, old, new, who, self._clock.now()))
+
+
+_EDITOR: Final = (
+    select(board_changes.c.who)
+    .where(
+        board_changes.c.ref == board_items.c.ref,
+        board_changes.c.kind.in_((ChangeKind.TITLE, ChangeKind.DESCRIPTION)),
+    )
+    .order_by(board_changes.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+"""Who last changed what an item asks for."""
+
+_ITEMS: Final = select(board_items, _EDITOR.label("edited_by"))
 
 
 def _next_number(connection: Connection, project: str) -> str:
@@ -217,7 +236,7 @@ def _require_project(connection: Connection, project: str) -> None:
 
 
 def _row(connection: Connection, ref: str) -> Row[Any]:
-    row = connection.execute(select(board_items).where(board_items.c.ref == ref)).one_or_none()
+    row = connection.execute(_ITEMS.where(board_items.c.ref == ref)).one_or_none()
     if row is None:
         raise Rejected(f"the board has no item {ref}")
     return row
@@ -243,6 +262,7 @@ def _ticket(row: Row[Any]) -> Ticket:
         author=row.author,
         updated_at=row.updated_at,
         blocked_by=tuple(row.blocked_by),
+        edited_by=row.edited_by or "",
     )
 
 
