@@ -266,3 +266,55 @@ async def test_a_discarded_worktree_is_gone(bench):
     with pytest.raises(Rejected, match="no worktree"):
         await bench.save(await bench.base())
     assert await bench.workspace.check_out(BRANCH, await bench.base()) == tree
+
+
+async def test_what_an_agent_does_in_a_lent_clone_is_saved_as_its_work(bench, tmp_path):
+    base = await bench.base()
+    tree = await bench.workspace.check_out(BRANCH, base)
+    report = "docs/work-items/SHOP-1/01-brd.md"
+    (tree / report).parent.mkdir(parents=True)
+    (tree / report).write_text("what\n")
+    (tree / ".task-dev.md").write_text("do it\n")
+    lent = tmp_path / "lent" / "clone"
+    await bench.workspace.lend(BRANCH, lent)
+    assert [(lent / name).read_text() for name in ("app.py", report, ".task-dev.md")] == [
+        "one\n", "what\n", "do it\n",
+    ]  # fmt: skip
+    (lent / "app.py").write_text("two\n")
+    (lent / "new").mkdir()
+    (lent / "new" / "file.py").write_text("new\n")
+    (lent / "docs" / "readme.md").unlink()
+    await bench.workspace.take_back(BRANCH, lent)
+    saved = await bench.save(base)
+    assert await bench.workspace.changed("shop", base, saved) == [
+        "app.py", "docs/readme.md", report, "new/file.py",
+    ]  # fmt: skip
+    assert bench.at_forge(HEAD) == saved
+
+
+async def test_a_clone_that_was_lent_before_stays_as_it_is(bench, tmp_path):
+    await bench.workspace.check_out(BRANCH, await bench.base())
+    await bench.workspace.lend(BRANCH, tmp_path / "lent")
+    (tmp_path / "lent" / "app.py").write_text("half\n")
+    await bench.workspace.lend(BRANCH, tmp_path / "lent")
+    assert (tmp_path / "lent" / "app.py").read_text() == "half\n"
+
+
+async def test_taking_back_twice_is_taking_back_once_also_after_a_save(bench, tmp_path):
+    base = await bench.base()
+    await bench.workspace.check_out(BRANCH, base)
+    await bench.workspace.lend(BRANCH, tmp_path / "lent")
+    (tmp_path / "lent" / "app.py").write_text("two\n")
+    await bench.workspace.take_back(BRANCH, tmp_path / "lent")
+    await bench.workspace.take_back(BRANCH, tmp_path / "lent")
+    saved = await bench.save(base)
+    await bench.workspace.take_back(BRANCH, tmp_path / "lent")
+    assert await bench.save(base) == saved
+    assert bench.parents(saved) == [base]
+
+
+async def test_nothing_is_lent_or_taken_back_without_a_worktree(bench, tmp_path):
+    with pytest.raises(Rejected, match="no worktree"):
+        await bench.workspace.lend(BRANCH, tmp_path / "lent")
+    with pytest.raises(Rejected, match="no worktree"):
+        await bench.workspace.take_back(BRANCH, tmp_path / "lent")

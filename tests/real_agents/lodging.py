@@ -81,9 +81,7 @@ class Lodging:
     def runs(self) -> list[dict[str, Any]]:
         """The runs of all items, oldest first."""
         names = ("outcome", "exit_code", "model", "effort", "cli", "cli_version", "cost_usd")
-        rows = self.house.rows(
-            "orchestrator.db", f"SELECT {', '.join(names)} FROM agent_runs ORDER BY id"
-        )
+        rows = self.house.rows("orchestrator.db", f"SELECT {', '.join(names)} FROM agent_runs ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def until(self, item: str, what: str, holds: Any, *, within: float = 40) -> dict[str, Any]:

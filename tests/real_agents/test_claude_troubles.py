@@ -63,7 +63,9 @@ def test_a_rate_limit_waits_until_the_time_that_the_provider_names_and_costs_no_
     }
     lodging = lodge(wrong={"analyst": once(refuses(429, headers=headers))})
     item = lodging.file()
-    lodging.until(item, "has met the limit", lambda _: [run["outcome"] for run in lodging.runs()] == ["limit"])
+    lodging.until(
+        item, "has met the limit", lambda _: [run["outcome"] for run in lodging.runs()] == ["limit"]
+    )
     assert job(lodging, item)["attempts"] == 0
     lodging.until_analysed(item)
     assert time.time() >= reset
@@ -93,8 +95,10 @@ def test_a_refused_key_opens_the_breaker_and_costs_no_attempt(lodge):
     item = lodging.file()
     lodging.until(item, "was refused", lambda _: [run["outcome"] for run in lodging.runs()] == ["limit"])
     breaker = eventually(
-        lambda: lodging.house.get("/queue")["resilience"]["breaker"]["state"] == "open"
-        and lodging.house.get("/queue")["resilience"]["breaker"],
+        lambda: (
+            lodging.house.get("/queue")["resilience"]["breaker"]["state"] == "open"
+            and lodging.house.get("/queue")["resilience"]["breaker"]
+        ),
         "the breaker is open",
     )
     assert "401" in breaker["reason"] or "key" in breaker["reason"].lower()
@@ -184,8 +188,14 @@ def test_what_a_run_leaves_in_the_background_ends_with_it(lodge):
     lodging = lodge(wrong={"developer": once(bash(leave))})
     item = lodging.file()
     lodging.until_analysed(item)
-    lodging.house.drive(item, lambda view: len(lodging.runs()) >= 3 and lodging.runs()[2]["outcome"], within=60)
-    left = [p.cmdline() for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] in (["sleep", "301"], ["sleep", "302"])]
+    lodging.house.drive(
+        item, lambda view: len(lodging.runs()) >= 3 and lodging.runs()[2]["outcome"], within=60
+    )
+    left = [
+        p.cmdline()
+        for p in psutil.process_iter(["cmdline"])
+        if p.info["cmdline"] in (["sleep", "301"], ["sleep", "302"])
+    ]
     assert left == []
 
 
@@ -196,11 +206,15 @@ def test_a_denied_tool_is_told_to_the_model_and_changes_nothing(lodge):
     def wrong(request):
         return None
 
-    lodging = lodge(wrong={"analyst": once(Turn(text="I try.", tools=(outside, push)), Turn(text="Then not."))})
+    lodging = lodge(
+        wrong={"analyst": once(Turn(text="I try.", tools=(outside, push)), Turn(text="Then not."))}
+    )
     item = lodging.file()
     lodging.until_analysed(item)
     outcomes = [run["outcome"] for run in lodging.runs()]
-    assert outcomes == ["failed", "finished"] or outcomes == ["finished"] or outcomes == ["finished", "finished"]
+    assert (
+        outcomes == ["failed", "finished"] or outcomes == ["finished"] or outcomes == ["finished", "finished"]
+    )
     first = lodging.log_of(0)
     assert "permission" in first.lower()
     assert re.search(r'"permission_denials":\s*\[\{', first)

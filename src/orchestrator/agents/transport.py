@@ -11,6 +11,7 @@ import structlog
 from orchestrator.agents.attendance import Attendance, Care, note_ended, read_ended
 from orchestrator.agents.clis import Cli, EndedBy, Reader
 from orchestrator.agents.log import GrowingLog, mask_log
+from orchestrator.agents.sandbox import confine
 from orchestrator.agents.versions import Versions
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.plumbing.processes import CommandSpec, ExitRecord, Processes, SupervisedRun
@@ -120,10 +121,12 @@ class CliTransport:
             await run.stop()
 
     async def _start(self, cli: Cli, task: AgentTask) -> SupervisedRun:
-        launch = cli.launch(task)
+        launch = confine(cli.launch(task), task)
         task.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in launch.files.items():
-            (task.run_dir / name).write_text(text, encoding="utf-8")
+            place = task.run_dir / name
+            place.touch(mode=0o600)
+            place.write_text(text, encoding="utf-8", errors="surrogateescape")
         spec = CommandSpec(
             argv=launch.argv,
             cwd=task.workspace,

@@ -11,6 +11,7 @@ from orchestrator.errors import Rejected
 from orchestrator.forges.sources import inspect
 from orchestrator.pipeline.ids import Commit
 from orchestrator.plumbing.git import Git
+from orchestrator.plumbing.git.purity import purify
 from orchestrator.plumbing.git.refs import (
     fetch,
     init_bare,
@@ -24,7 +25,9 @@ from orchestrator.plumbing.git.refs import (
 TRACKING: Final = "refs/remotes/origin/"
 _HEADS: Final = f"+refs/heads/*:{TRACKING}*"
 # Task files tell an agent what to do; they are no work and never committed.
-_EXCLUDE: Final = "/.task-*.md\n"
+EXCLUDE: Final = "/.task-*.md\n"
+"""The rule by which git overlooks task files."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*\Z")
 
 
@@ -58,12 +61,22 @@ class Mirror:
         """
         await inspect(self._git, self._remote.url, base, env=self._remote.env)
         await init_bare(self._git, self.path, base)
-        await self._git.run("config", "remote.origin.url", self._remote.url, cwd=self.path)
-        await self._git.run("config", "remote.origin.fetch", _HEADS, cwd=self.path)
+        self.purify()
         exclude = self.path / "info" / "exclude"
         exclude.parent.mkdir(exist_ok=True)
-        exclude.write_text(_EXCLUDE)
+        exclude.write_text(EXCLUDE)
         await self.refresh()
+
+    def purify(self) -> None:
+        """Take out of the mirror's configuration what an agent wrote there through its worktree.
+
+        This closes the way by which a filter or a merge driver outlives its agent. It is no boundary while an
+        agent that is not locked in is at work: that one could do anything else as well.
+
+        Raises:
+            Unavailable: the configuration cannot be read or written.
+        """
+        purify(self.path, address=self._remote.url, refspec=_HEADS)
 
     async def refresh(self) -> None:
         """Fetch every branch, and forget those that are gone."""

@@ -13,6 +13,7 @@ import structlog
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.forges.checkouts import Checkouts, is_worktree
 from orchestrator.forges.commits import Commits
+from orchestrator.forges.lending import Lending
 from orchestrator.forges.mirror import Mirror, Remote, check_name
 from orchestrator.forges.work import Work
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch
@@ -61,6 +62,7 @@ class MirrorWorkspace:
         self._committer = COMMITTER
         self._checkouts = Checkouts(git)
         self._work = Work(git)
+        self._lending = Lending(git, self._checkouts)
         self._mirrors: dict[str, Mirror] = {}
         self._commits = Commits(git)
 
@@ -146,6 +148,16 @@ class MirrorWorkspace:
     async def location(self, branch: Branch) -> Path:
         """Where the item's worktree is (or would be)."""
         return self._directory(branch)
+
+    async def lend(self, branch: Branch, directory: Path) -> None:
+        """Make a plain clone of the item's worktree, unless ``directory`` holds one."""
+        _, worktree = self._worktree(branch)
+        await self._lending.lend(worktree, directory, branch)
+
+    async def take_back(self, branch: Branch, directory: Path) -> None:
+        """Bring commits and changes of a lent clone into the item's worktree."""
+        mirror, worktree = self._worktree(branch)
+        await self._lending.take_back(mirror, worktree, directory)
 
     async def save(
         self,
@@ -241,6 +253,7 @@ class MirrorWorkspace:
             if not (path / "HEAD").is_file():
                 raise Rejected(f"project {project} is not registered on this host")
             self._mirrors[project] = Mirror(self._git, path, self._remotes(project))
+        self._mirrors[project].purify()
         return self._mirrors[project]
 
     def _worktree(self, branch: Branch) -> tuple[Mirror, Path]:

@@ -116,6 +116,25 @@ class Workspace(Protocol):
         """Where the item's worktree is (or would be)."""
         ...
 
+    async def lend(self, branch: Branch, directory: Path) -> None:
+        """Make a plain clone of the item's worktree in ``directory``, for an agent that is locked in.
+
+        The branch is checked out under its name, with the full history of branch and base and nothing else of
+        the project; task files and what lies in the item's artifact directory come along. A clone that is
+        there already stays as it is: the agent may be at work in it.
+        """
+        ...
+
+    async def take_back(self, branch: Branch, directory: Path) -> None:
+        """Bring commits and changes of a lent clone into the item's worktree, for `save` to find them there.
+
+        The clone is what an agent left and is trusted in nothing: its repository is read as data only, no
+        link in it is followed, and repositories nested in it stay behind. Raises ``Rejected`` when it cannot
+        be used, or holds conflicts. Taking back twice is taking back once, also when the work was saved
+        in between.
+        """
+        ...
+
     async def save(
         self,
         branch: Branch,

@@ -145,6 +145,22 @@ class MemoryWorkspace:
         self._known(branch.project)
         return self._directory(branch)
 
+    async def lend(self, branch: Branch, directory: Path) -> None:
+        """Copy the item's worktree, unless ``directory`` holds a copy."""
+        self._known(branch.project)
+        worktree = self._worktree(branch)
+        if not directory.exists() or not any(directory.iterdir()):
+            shutil.copytree(worktree, directory, dirs_exist_ok=True)
+
+    async def take_back(self, branch: Branch, directory: Path) -> None:
+        """Make the item's worktree hold what the copy holds."""
+        self._known(branch.project)
+        worktree = self._worktree(branch)
+        if not directory.is_dir():
+            raise Rejected(f"nothing was lent to {directory}")
+        shutil.rmtree(worktree)
+        shutil.copytree(directory, worktree)
+
     async def save(
         self,
         branch: Branch,
@@ -157,9 +173,7 @@ class MemoryWorkspace:
     ) -> Commit:
         """Commit what the worktree holds and move the branch from ``started_at`` to it."""
         repository = self._known(branch.project)
-        directory = self._directory(branch)
-        if directory not in self._at:
-            raise Rejected(f"{branch.name} has no worktree at {directory}")
+        directory = self._worktree(branch)
         text = f"{message.strip()}\n\nWork-Item: {branch.item}\nEpoch: {epoch}\n"
         by = f"{author.name} <{author.email}>"
         saved = self._committed(repository, directory, text, by=by, within=within)
@@ -249,6 +263,12 @@ class MemoryWorkspace:
 
     def _directory(self, branch: Branch) -> Path:
         return self._root / "worktrees" / branch.project / branch.name.replace("/", "_")
+
+    def _worktree(self, branch: Branch) -> Path:
+        directory = self._directory(branch)
+        if directory not in self._at:
+            raise Rejected(f"{branch.name} has no worktree at {directory}")
+        return directory
 
     def _committed(
         self, repository: MemoryRepository, directory: Path, message: str, *, by: str = "", within: str = ""

@@ -15,15 +15,15 @@ class Launch:
 
     ``readable`` are absolute paths that the CLI needs besides the system's (its own program, its login).
     ``endpoint`` is the address (``https://host:port``) of the model, the only one that a run without network
-    may reach.
+    may reach. ``files`` have to lie in the run's directory before the start: name and text, for nobody else
+    to read.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     readable: tuple[str, ...] = ()
     endpoint: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Texts by name that are written into the run's directory before the start."""
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class EndedBy(StrEnum):
