@@ -4,12 +4,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from orchestrator.config.contract import Contract
-<<<<<<< HEAD
-from orchestrator.errors import Conflict, Rejected, Unavailable
-from orchestrator.pipeline.artifacts import artifact_dir
-=======
 from orchestrator.errors import BadInput, Conflict, Rejected, Unavailable
->>>>>>> 94ffca5
+from orchestrator.pipeline.artifacts import artifact_dir
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
