@@ -27,8 +27,7 @@ from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.stages import Role
 from orchestrator.ports.agent import AgentTransport
 from orchestrator.ports.producer import Producer
-from orchestrator.producers.agent_run import AgentRun
-from orchestrator.producers.agent_run.opening import Opening
+from orchestrator.producers.agent_run import AgentRun, Opening, Reservations
 from orchestrator.producers.deploy_finalizer import DeployFinalizer
 from orchestrator.producers.post_deploy_monitor import PostDeployMonitor
 from orchestrator.producers.staging_runner import StagingRunner
@@ -126,8 +125,9 @@ class Delivery:
     def _agent_runs(self, agents: AgentTransport) -> Iterator[AgentRun]:
         app, settings = self._app, self._app.settings
         opening = Opening(
-            store=app.store,
-            projects=app.projects,
+            reservations=Reservations(
+                store=app.store, projects=app.projects, settings=settings, clock=app.clock
+            ),
             workspace=app.workspace,
             settings=settings,
             runs_dir=settings.runs_dir,

@@ -12,7 +12,7 @@ from orchestrator.ports.agent import AgentOutcome, AgentTask, AgentTransport
 from orchestrator.ports.producer import Assignment
 from orchestrator.ports.queue import JobKind
 from orchestrator.ports.workspace import Branch
-from orchestrator.producers.agent_run import AgentRun, Opening
+from orchestrator.producers.agent_run import AgentRun, Opening, Reservations
 from orchestrator.testing.agent import ScriptedAgent
 from orchestrator.testing.workspace import MemoryWorkspace
 from tests.unit.producers.bench import OneProject
@@ -45,8 +45,9 @@ class Desk:
 
     def rows(self) -> tuple[AgentRun, ...]:
         opening = Opening(
-            store=self.rig.store,
-            projects=self.projects,
+            reservations=Reservations(
+                store=self.rig.store, projects=self.projects, settings=self.settings, clock=self.rig.clock
+            ),
             workspace=self.workspace,
             settings=self.settings,
             runs_dir=self.settings.runs_dir,

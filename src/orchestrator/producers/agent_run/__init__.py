@@ -2,5 +2,6 @@
 
 from orchestrator.producers.agent_run.attempt import AgentRun
 from orchestrator.producers.agent_run.opening import Opening
+from orchestrator.producers.agent_run.reservation import Reservations
 
-__all__ = ["AgentRun", "Opening"]
+__all__ = ["AgentRun", "Opening", "Reservations"]

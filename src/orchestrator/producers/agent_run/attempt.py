@@ -1,10 +1,12 @@
 """One run of an agent CLI as the work of a stage: open, run, check, save."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
 from orchestrator.config.contract import Contract
 from orchestrator.errors import Conflict, Rejected, Unavailable
+from orchestrator.pipeline.budgets import Exhausted, Occupied
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
@@ -16,6 +18,7 @@ from orchestrator.ports.agent import (
     Finished,
     LimitReached,
     NotStarted,
+    Progress,
     Usage,
 )
 from orchestrator.ports.clock import Clock
@@ -24,12 +27,16 @@ from orchestrator.ports.store import Store
 from orchestrator.ports.workspace import Author, Workspace
 from orchestrator.producers.agent_run.leavings import Leavings
 from orchestrator.producers.agent_run.opening import Opened, Opening
+from orchestrator.producers.agent_run.reservation import Refused
 
 SAVE_PAUSE: Final = timedelta(seconds=30)
 """Before finished work is saved again that the forge did not take."""
 
 SAVE_PATIENCE: Final = timedelta(hours=1)
 """How long that is tried before a person is called; the work stays in the worktree."""
+
+RESERVED_PAUSE: Final = timedelta(seconds=30)
+"""Before it is asked again whether runs under way have left something of their budgets."""
 
 _LIMIT_REACHED: Final = 75
 
@@ -76,7 +83,9 @@ class AgentRun:
             Unavailable: store or workspace cannot be reached.
         """
         opened = await self._opening.open(assignment)
-        outcome = await self._transport.run(opened.task)
+        if not isinstance(opened, Opened):
+            return _turned_away(assignment, opened)
+        outcome = await self._transport.run(opened.task, self._progress(opened))
         await self._record(opened, outcome)
         if isinstance(outcome, Finished):
             try:
@@ -88,7 +97,7 @@ class AgentRun:
             case LimitReached(reason=reason, retry_at=retry_at):
                 return Deferred(reason, after=self._pause_until(retry_at))
             case BudgetReached(reason=reason):
-                return GaveUp(reason, FailureClass.LIMIT, retryable=False)
+                return _out_of_budget(assignment, reason)
             case AgentFailed(reason=reason):
                 return GaveUp(f"the {self.name} failed: {reason}", FailureClass.AGENT)
             case NotStarted(reason=reason):
@@ -99,6 +108,17 @@ class AgentRun:
         if retry_at is None:
             return self._limit_pause
         return max(retry_at - self._clock.now(), timedelta(seconds=1))
+
+    def _progress(self, opened: Opened) -> Progress:
+        """Notes what the run consumes while it goes on, so that a crash forgets little of it."""
+        run_id = opened.begun.run_id
+
+        async def note(usage: Usage) -> None:
+            # A note that cannot be taken now is taken with the next answer; the run is not ended for it.
+            with suppress(Unavailable, Conflict):
+                await self._store.transact(lambda tx: tx.runs.note_usage(run_id, usage))
+
+        return note
 
     async def _record(self, opened: Opened, outcome: AgentOutcome) -> None:
         """Settle the run's row, whatever came of it (ORCH-109)."""
@@ -175,8 +195,27 @@ class AgentRun:
         return GaveUp(f"finished work cannot be saved: {reason}", FailureClass.ENVIRONMENT, retryable=False)
 
 
-def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:
-    """What is recorded of a run: exit code, one word, consumption."""
+def _turned_away(assignment: Assignment, refused: Refused) -> Outcome:
+    """A budget that is used up needs a person; one that is only reserved is free again when a run ends."""
+    match refused:
+        case Exhausted(reason=reason):
+            return _out_of_budget(assignment, reason)
+        case Occupied(reason=reason):
+            return Deferred(reason, after=RESERVED_PAUSE)
+
+
+def _out_of_budget(assignment: Assignment, reason: str) -> GaveUp:
+    way_on = f"raise ORCH_BUDGETS_JSON or the project's budget, then orch item retry {assignment.item.id}"
+    return GaveUp(f"{reason} ({way_on})", FailureClass.LIMIT, retryable=False)
+
+
+def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage | None]:
+    """What is recorded of a run: exit code, one word, consumption; no figures are no word about it."""
+    exit_code, word, usage = _told(outcome)
+    return exit_code, word, usage if usage != Usage() else None
+
+
+def _told(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:
     match outcome:
         case Finished(usage=usage):
             return 0, "finished", usage

@@ -1,6 +1,7 @@
 """Opening a run: its row, the workspace as it has to be, and the task in writing. Done once for each run."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.config.settings import Settings
@@ -11,12 +12,12 @@ from orchestrator.pipeline.rounds import task_file_name
 from orchestrator.pipeline.wording import Language
 from orchestrator.ports.agent import AgentTask
 from orchestrator.ports.producer import Assignment
-from orchestrator.ports.projects import ProjectRegistry
-from orchestrator.ports.store import Store
+from orchestrator.ports.store import StartedRun
 from orchestrator.ports.workspace import Workspace
 from orchestrator.producers.agent_run.briefing import papers
+from orchestrator.producers.agent_run.reservation import Refused, Reservations
 from orchestrator.producers.agent_run.run_dirs import Begun, RunDirs, note_begun, read_begun, settle
-from orchestrator.producers.agent_run.terms import Terms, terms_of
+from orchestrator.producers.agent_run.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,52 +38,50 @@ class Opening:
     def __init__(
         self,
         *,
-        store: Store,
-        projects: ProjectRegistry,
+        reservations: Reservations,
         workspace: Workspace,
         settings: Settings,
         runs_dir: Path,
     ) -> None:
-        self._store = store
-        self._projects = projects
+        self._reservations = reservations
         self._workspace = workspace
         self._settings = settings
         self._dirs = RunDirs(runs_dir)
 
-    async def open(self, assignment: Assignment) -> Opened:
-        """The run that the assignment leads to now.
+    async def open(self, assignment: Assignment) -> Opened | Refused:
+        """The run that the assignment leads to now, or why the budgets allow none.
 
         Raises:
             Unavailable: store or workspace cannot be reached.
-            Rejected: the project or the commit is unknown.
+            Rejected: the project or the commit is unknown, or the CLI cannot tell its version.
             Malformed: the note of a run is damaged.
         """
         run_dir = self._dirs.present(assignment)
-        project = await self._projects.project(assignment.item.project)
-        terms = terms_of(assignment.role, project, self._settings)
-        begun = read_begun(run_dir) or await self._begin(assignment, run_dir, terms)
-        return Opened(await self._task(assignment, run_dir, terms, begun), begun)
-
-    async def _begin(self, assignment: Assignment, run_dir: Path, terms: Terms) -> Begun:
-        """Stamp the run, put the workspace in order, write the task; a crash before the note repeats it."""
-        wanted = await self._start(assignment)
-        run_id, start = await self._store.transact(
-            lambda tx: tx.runs.start(
-                assignment.job,
-                role=assignment.role.value,
-                model=terms.model,
-                effort=terms.effort,
-                log_path=str(run_dir / "output.log"),
-                start_commit=wanted,
-            )
+        terms = await self._reservations.terms(assignment)
+        begun = read_begun(run_dir)
+        if begun is not None:
+            run = await self._reservations.found(begun.run_id)
+            return Opened(await self._task(assignment, run_dir, terms, run), begun)
+        run_or_refusal = await self._reservations.start(
+            assignment,
+            terms,
+            start_commit=await self._start(assignment),
+            log_path=str(run_dir / "output.log"),
         )
-        worktree = await self._workspace.check_out(assignment.branch, start)
+        if not isinstance(run_or_refusal, StartedRun):
+            return run_or_refusal
+        begun = await self._begin(assignment, run_dir, run_or_refusal)
+        return Opened(await self._task(assignment, run_dir, terms, run_or_refusal), begun)
+
+    async def _begin(self, assignment: Assignment, run_dir: Path, run: StartedRun) -> Begun:
+        """Put the workspace in order, write the task; a crash before the note repeats it."""
+        worktree = await self._workspace.check_out(assignment.branch, run.start_commit)
         make_directory(worktree, artifact_dir(assignment.item.id))
         run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, data in papers(assignment, Language(self._settings.language)).items():
             put_file(worktree, path, data)
             (run_dir / Path(path).name).write_bytes(data)
-        begun = Begun(run_id, start)
+        begun = Begun(run.id, run.start_commit)
         note_begun(run_dir, begun)
         return begun
 
@@ -91,7 +90,7 @@ class Opening:
         head = await self._workspace.head(assignment.branch)
         return head.commit if head.exists else assignment.started_at
 
-    async def _task(self, assignment: Assignment, run_dir: Path, terms: Terms, begun: Begun) -> AgentTask:
+    async def _task(self, assignment: Assignment, run_dir: Path, terms: Terms, run: StartedRun) -> AgentTask:
         item, branch = assignment.item, assignment.branch
         worktree = await self._workspace.location(branch)
         return AgentTask(
@@ -106,11 +105,18 @@ class Opening:
             base=branch.base,
             base_commit=await self._workspace.base_head(branch),
             round=len(assignment.rounds) + 1,
-            run_id=begun.run_id,
+            run_id=run.id,
             run_dir=run_dir,
-            limit=terms.limit,
+            limit=_limit(terms, run),
             grace=terms.grace,
             model=terms.model,
             effort=terms.effort,
             command=terms.command,
+            ceiling=run.ceiling,
         )
+
+
+def _limit(terms: Terms, run: StartedRun) -> timedelta:
+    """How long the run may take: its role's limit, or the budget that comes before it."""
+    wall = run.ceiling.wall_s
+    return terms.limit if wall is None else min(terms.limit, timedelta(seconds=wall.amount))

@@ -1,12 +1,13 @@
 """The terms of a run: model, effort, limits and command, by the ladders of project and settings."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 
 import structlog
 
 from orchestrator.config.projects import Project
 from orchestrator.config.settings import Settings
+from orchestrator.pipeline.budgets import Limits, limits_of
 from orchestrator.pipeline.policies import resolve_effort, resolve_model
 from orchestrator.pipeline.stages import Role
 
@@ -18,12 +19,18 @@ SCRIPT = "script"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What one run is given; an empty ``command`` leaves the executable to the CLI's own settings."""
+    """What one run is given; an empty ``command`` leaves the executable to the CLI's own settings.
+
+    ``budgets`` are those in force, whose days begin at midnight in ``zone``.
+    """
 
     model: str | None
     effort: str | None
     limit: timedelta
     grace: timedelta
+    cli: str
+    budgets: Limits
+    zone: tzinfo
     command: str = ""
 
 
@@ -36,6 +43,9 @@ def terms_of(role: Role, project: Project, settings: Settings) -> Terms:
         effort=effort,
         limit=settings.agent_timeout(role.value),
         grace=timedelta(seconds=settings.agent_kill_grace_seconds),
+        cli=kind,
+        budgets=limits_of(settings.budgets, project.limits),
+        zone=project.zone or settings.zone,
         command=project.agent_command or settings.agent_command,
     )
 
