@@ -1,17 +1,20 @@
 """Runs, events, projects: one run for an attempt, one event for a cause, one state for a project."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from orchestrator.errors import Conflict, Rejected
+from orchestrator.pipeline.budgets import Bound, Ceiling
 from orchestrator.pipeline.ids import Commit, RunId
 from orchestrator.ports.agent import Usage
 from orchestrator.ports.queue import JobKind
+from orchestrator.ports.store import NewRun
 from tests.unit.store import rigs
 
-LAUNCH = {"role": "developer", "model": "m-1", "effort": "high", "log_path": "runs/1/log"}
 BEFORE, AFTER = Commit("a" * 40), Commit("b" * 40)
+LAUNCH = NewRun(role="developer", model="m-1", effort="high", log_path="runs/1/log", start_commit=BEFORE)
 
 
 @pytest.fixture(params=rigs.DATABASES)
@@ -26,14 +29,19 @@ async def claimed(rig, item):
 
 
 async def start(rig, job, commit=BEFORE, **launch):
-    return await rig.store.transact(lambda tx: tx.runs.start(job, start_commit=commit, **(LAUNCH | launch)))
+    new = replace(LAUNCH, start_commit=commit, **launch)
+    return await rig.store.transact(lambda tx: tx.runs.start(job, new))
 
 
-async def test_an_attempt_has_one_run_with_the_commit_that_it_started_from(rig):
+async def test_an_attempt_has_one_run_with_the_stamp_that_it_started_with(rig):
     job = await claimed(rig, await rig.item())
-    first = await start(rig, job)
-    assert first[1] == BEFORE
+    first = await start(rig, job, ceiling=Ceiling(turns=Bound(9, "the run budget")))
+    assert (first.start_commit, first.ceiling) == (BEFORE, Ceiling(turns=Bound(9.0, "the run budget")))
     assert await start(rig, job, AFTER) == first
+    assert await rig.store.transact(lambda tx: (tx.runs.resume(job), tx.runs.stamped(first.id))) == (
+        first,
+        first,
+    )
 
 
 async def test_a_job_that_is_found_after_a_crash_is_the_same_attempt(rig):
@@ -42,16 +50,26 @@ async def test_a_job_that_is_found_after_a_crash_is_the_same_attempt(rig):
     first = await start(other, await other.queue.claim([JobKind.PRODUCE]))
     rig.kill(other)
     await rig.queue.requeue_dead()
-    assert await start(rig, await rig.queue.claim([JobKind.PRODUCE]), AFTER) == first
+    again = await rig.queue.claim([JobKind.PRODUCE])
+    assert await rig.store.transact(lambda tx: tx.runs.resume(again)) == first
+    assert await start(rig, again, AFTER) == first
 
 
 @pytest.mark.parametrize("spend", [True, False])
-async def test_a_job_that_is_put_back_gets_a_new_run(rig, spend):
-    job = await claimed(rig, await rig.item())
+async def test_a_job_that_is_put_back_gets_a_new_run_and_the_one_left_open_is_lost(rig, spend):
+    job = await claimed(rig, item := await rig.item())
     first = await start(rig, job)
     await rig.queue.retry(job, after=timedelta(), error="", spend=spend)
-    again = await start(rig, await rig.queue.claim([JobKind.PRODUCE]), AFTER)
-    assert (again[0] != first[0], again[1]) == (True, AFTER)
+    job = await rig.queue.claim([JobKind.PRODUCE])
+    assert await rig.store.transact(lambda tx: tx.runs.resume(job)) is None
+    again = await start(rig, job, AFTER)
+    assert (again.id != first.id, again.start_commit) == (True, AFTER)
+    runs = await rig.store.transact(lambda tx: tx.runs.of_item(item.task_id))
+    assert [(run.outcome, run.finished_at) for run in runs] == [("lost", rigs.START), ("", None)]
+
+
+async def test_an_unknown_run_has_no_stamp(rig):
+    assert await rig.store.transact(lambda tx: tx.runs.stamped(RunId(5))) is None
 
 
 async def test_a_run_needs_an_item(rig):
@@ -62,9 +80,9 @@ async def test_a_run_needs_an_item(rig):
 
 async def test_a_run_is_settled_once(rig):
     item = await rig.item()
-    run_id, _ = await start(rig, await claimed(rig, item))
+    run_id = (await start(rig, await claimed(rig, item), cli="claude", cli_version="2.1")).id
     rig.pass_time(seconds=90)
-    usage = Usage(10_000_000_000, 20, 0.25)
+    usage = Usage(10_000_000_000, 20, 0.25, cache_read_tokens=10_000_000_000, cache_write_tokens=7)
     end = {"exit_code": 0, "outcome": "finished", "usage": usage}
     await rig.store.transact(lambda tx: tx.runs.end(run_id, **end))
     rig.pass_time(seconds=90)
@@ -73,6 +91,7 @@ async def test_a_run_is_settled_once(rig):
     assert (view.exit_code, view.outcome, view.usage) == (0, "finished", usage)
     assert view.finished_at - view.started_at == timedelta(seconds=90)
     assert (view.role, view.stage, view.model, view.effort) == ("developer", "created", "m-1", "high")
+    assert (view.cli, view.cli_version) == ("claude", "2.1")
 
 
 async def test_the_end_of_an_unknown_run_changes_nothing(rig):
@@ -81,9 +100,41 @@ async def test_the_end_of_an_unknown_run_changes_nothing(rig):
     assert rig.store.version() == before
 
 
+async def noted(rig, run_id, usage):
+    await rig.store.transact(lambda tx: tx.runs.note_usage(run_id, usage))
+
+
+async def usage_of(rig, item):
+    (view,) = await rig.store.transact(lambda tx: tx.runs.of_item(item.task_id))
+    return view.usage
+
+
+async def test_what_a_run_consumes_on_its_way_is_noted_and_never_lowered(rig):
+    run_id = (await start(rig, await claimed(rig, item := await rig.item()))).id
+    await noted(rig, run_id, Usage(100, 10, 0.5, 40, 4))
+    await noted(rig, run_id, Usage(90, 20, 0.25, 50, 0))
+    assert await usage_of(rig, item) == Usage(100, 20, 0.5, 50, 4)
+
+
+async def test_the_figures_of_the_end_win_even_when_they_are_lower(rig):
+    run_id = (await start(rig, await claimed(rig, item := await rig.item()))).id
+    await noted(rig, run_id, Usage(100, 10, 0.5))
+    settled = Usage(80, 10, 0.4)
+    await rig.store.transact(lambda tx: tx.runs.end(run_id, exit_code=0, outcome="finished", usage=settled))
+    await noted(rig, run_id, Usage(100, 10, 0.5))
+    assert await usage_of(rig, item) == settled
+
+
+async def test_a_run_that_ends_without_figures_keeps_what_was_noted(rig):
+    run_id = (await start(rig, await claimed(rig, item := await rig.item()))).id
+    await noted(rig, run_id, Usage(100, 10, 0.5))
+    await rig.store.transact(lambda tx: tx.runs.end(run_id, exit_code=-9, outcome="failed", usage=None))
+    assert await usage_of(rig, item) == Usage(100, 10, 0.5)
+
+
 async def test_totals_add_up_by_role_and_model(rig):
     for number, model in enumerate(["m-1", "m-2", "m-1"]):
-        run_id, _ = await start(rig, await claimed(rig, await rig.item(number)), model=model)
+        run_id = (await start(rig, await claimed(rig, await rig.item(number)), model=model)).id
         rig.pass_time(seconds=10)
         usage = Usage(100, 10, 0.5)
         await rig.store.transact(

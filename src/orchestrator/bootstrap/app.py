@@ -5,9 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestrator.agents.clis.script import ScriptCli
-from orchestrator.agents.transport import CliTransport, Kinds
-from orchestrator.agents.versions import Versions
+from orchestrator.bootstrap.agents import Agents
 from orchestrator.bootstrap.delivery import Delivery
 from orchestrator.bootstrap.engine import Engine
 from orchestrator.bootstrap.foundation import Foundation
@@ -31,6 +29,8 @@ from orchestrator.jobs.worker import Worker
 from orchestrator.pipeline.ids import RunId
 from orchestrator.ports.producer import Producer
 from orchestrator.ports.queue import Handler, JobKind
+from orchestrator.producers.agent_run.admission import breaker_key
+from orchestrator.store.projects import SqlProjects
 from orchestrator.store.runs import SqlRuns
 
 ProducerTable: TypeAlias = Callable[["App"], Sequence[Producer]]
@@ -52,8 +52,9 @@ class App(Foundation):
         self.messages = Messages(self.language)
         self._open_desk()
         delivery = Delivery(self)
-        self.agents = self._agents(agent_variables)
-        table = delivery.producers(self.agents)
+        self._agents = Agents(self, agent_variables)
+        self.agents = self._agents.transport
+        table = delivery.producers(self._agents.producers())
         self._table = producers(self) if producers is not None else table
         self._wire_engine(delivery, raise_bugs=raise_bugs)
 
@@ -90,17 +91,6 @@ class App(Foundation):
             clock=self.clock,
             interval=timedelta(seconds=self.settings.reconcile_interval_s),
             grace=timedelta(seconds=self.settings.reconcile_grace_s),
-        )
-
-    def _agents(self, variables: Mapping[str, str]) -> CliTransport:
-        settings = self.settings
-        command = settings.agent_command or ""
-        script = ScriptCli(self.clock, home=settings.home, command=command, extra=variables)
-        return CliTransport(
-            self.processes,
-            Kinds({"script": script}, "script"),
-            self.clock,
-            versions=Versions(self.processes, settings.runs_dir / "versions"),
         )
 
     def _wire_engine(self, delivery: Delivery, *, raise_bugs: bool) -> None:
@@ -205,8 +195,14 @@ class App(Foundation):
                 "when": "at start: jobs and leases of dead owners are taken back",
                 "last_start": self.sweeps.recovered,
             },
-            "resilience": lambda: {"breaker": {"enabled": False, "state": "not part of this version"}},
+            "resilience": self._resilience,
         }
+
+    def _resilience(self) -> Mapping[str, object]:
+        """The breaker of the installation's own kind of CLI."""
+        cli = self.settings.agent_cli
+        kept = self.store.database.run(lambda unit: SqlProjects(unit).recall(breaker_key(cli)), read=True)
+        return {"breaker": self._agents.admission.snapshot(cli, kept)}
 
     async def _resume(self) -> None:
         """What the last end left behind: checkouts that nobody uses, and suites that still run."""

@@ -1,6 +1,6 @@
 """What brings code to people, wired: contract commands, suites, merge, the gates' tools and the producers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -24,19 +24,13 @@ from orchestrator.delivery.verification import Verification
 from orchestrator.delivery.watchman import Watchman
 from orchestrator.gates.tools import GateTools, Limits, Scope
 from orchestrator.pipeline.gates import GateName
-from orchestrator.pipeline.stages import Role
-from orchestrator.ports.agent import AgentTransport
 from orchestrator.ports.producer import Producer
-from orchestrator.producers.agent_run import AgentRun
-from orchestrator.producers.agent_run.opening import Opening
 from orchestrator.producers.deploy_finalizer import DeployFinalizer
 from orchestrator.producers.post_deploy_monitor import PostDeployMonitor
 from orchestrator.producers.staging_runner import StagingRunner
 from orchestrator.producers.test_runner import TestRunner
 
 SHORTEST_GRACE: Final = timedelta(seconds=1)
-LIMIT_PAUSE: Final = timedelta(minutes=1)
-"""How long an agent that reached a limit waits when its provider names no time (product §4, resilience)."""
 
 
 class Delivery:
@@ -96,7 +90,7 @@ class Delivery:
             coverage_fail_closed=settings.coverage_tool_fail_closed,
         )
 
-    def producers(self, agents: AgentTransport) -> Sequence[Producer]:
+    def producers(self, agents: Iterable[Producer]) -> Sequence[Producer]:
         """The ordered table: deterministic code first, the agent CLI last, which takes whatever is left."""
         app, settings = self._app, self._app.settings
         attempts = Attempts(
@@ -120,30 +114,8 @@ class Delivery:
             self.test_runner,
             self.staging_runner,
             self._deploy_finalizer(),
-            *self._agent_runs(agents),
+            *agents,
         )
-
-    def _agent_runs(self, agents: AgentTransport) -> Iterator[AgentRun]:
-        app, settings = self._app, self._app.settings
-        opening = Opening(
-            store=app.store,
-            projects=app.projects,
-            workspace=app.workspace,
-            settings=settings,
-            runs_dir=settings.runs_dir,
-            ids=app.ids,
-        )
-        for role in Role:
-            yield AgentRun(
-                role,
-                transport=agents,
-                opening=opening,
-                store=app.store,
-                workspace=app.workspace,
-                clock=app.clock,
-                email_domain=settings.git_email_domain,
-                limit_pause=LIMIT_PAUSE,
-            )
 
     def _deploy_finalizer(self) -> DeployFinalizer:
         app, settings = self._app, self._app.settings

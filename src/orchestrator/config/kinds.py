@@ -1,7 +1,9 @@
 """The kinds of values that settings take, and the mark of those that tolerate a bad value."""
 
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Annotated, Final
+from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
@@ -37,3 +39,12 @@ Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 Days = Annotated[int, Field(ge=1, le=_DECADE_DAYS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A part of the whole, from 0 to 1."""
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of this name; UTC needs no database of time zones, which a small container may lack.
+
+    Raises:
+        ZoneInfoNotFoundError, ValueError, OSError: there is no such zone.
+    """
+    return UTC if name == "UTC" else ZoneInfo(name)

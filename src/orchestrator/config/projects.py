@@ -2,18 +2,22 @@
 
 import re
 from collections.abc import Mapping
+from datetime import tzinfo
 from typing import Annotated, Final, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     ValidationError,
+    field_serializer,
     field_validator,
     model_validator,
 )
 
+from orchestrator.config.budgets import Amounts, Budgets, amounts
+from orchestrator.config.kinds import zone_of
 from orchestrator.errors import BadInput
 
 SELF_HOSTING_REPO: Final = "orchestrator"
@@ -46,6 +50,8 @@ class Project(BaseModel):
     """How the project's agents are locked in."""
     sandbox_network: bool | None = None
     """Whether they reach the network; without it, the model's API alone."""
+    budgets: Budgets = Field(default_factory=dict)
+    """Limits of this project; each takes the place of the installation's own."""
     time_zone: str | None = None
     self_hosting: bool = False
     authors: tuple[str, ...] = ()
@@ -87,7 +93,9 @@ class Project(BaseModel):
     @classmethod
     def _zone_is_known(cls, value: str | None) -> str | None:
         try:
-            return value if value is None else ZoneInfo(value).key
+            if value is not None:
+                zone_of(value)
+            return value
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError("must be a time zone such as Europe/Berlin") from None
 
@@ -96,6 +104,20 @@ class Project(BaseModel):
         if self.tracker == "plane" and not self.tracker_project:
             raise ValueError("tracker_project: must be the id of the project in Plane")
         return self
+
+    @field_serializer("budgets")
+    def _only_what_is_given(self, value: Budgets) -> Amounts:
+        return amounts(value)
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The project's own time zone."""
+        return None if self.time_zone is None else zone_of(self.time_zone)
+
+    @property
+    def limits(self) -> Amounts:
+        """The project's own budgets: amounts by scope and measure."""
+        return amounts(self.budgets)
 
     @property
     def repository(self) -> str:

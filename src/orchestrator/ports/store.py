@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol, TypeVar
+from datetime import datetime, timedelta, tzinfo
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
 
+from orchestrator.pipeline.budgets import Account, Ceiling, Scope
 from orchestrator.pipeline.gates import GateName
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch, EventId, JobId, RunId, TaskId, WorkItemId
 from orchestrator.pipeline.items import Approval, Hold, WorkItem
@@ -80,6 +82,54 @@ class ProjectState:
     settings: Mapping[str, object]
     frozen: str | None = None
     coverage_baseline: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """With what an agent's run is launched; it reserves up to ``ceiling`` and ``limit``, its time limit."""
+
+    role: str
+    model: str | None
+    effort: str | None
+    log_path: str
+    start_commit: Commit
+    cli: str = ""
+    cli_version: str = ""
+    ceiling: Ceiling = field(default_factory=Ceiling)
+    limit: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRun:
+    """A run that was stamped: the commit that it started from, and what it may consume."""
+
+    id: RunId
+    start_commit: Commit
+    ceiling: Ceiling = field(default_factory=Ceiling)
+
+
+NO_WORK: Final = frozenset({"limit", "lost", "not started"})
+"""Outcomes of runs that never got to work: what they consumed counts, but they are no run of a budget."""
+
+
+class CostKey(StrEnum):
+    """By what costs are added up."""
+
+    ITEM = "item"
+    ROLE = "role"
+    MODEL = "model"
+    DAY = "day"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What the runs with one value of a key consumed; ``seconds`` are those of runs that have ended."""
+
+    key: str
+    runs: int
+    usage: Usage
+    seconds: float
 
 
 class Items(Protocol):
@@ -207,22 +257,53 @@ class Jobs(Protocol):
 class Runs(Protocol):
     """Attempts of agents (table ``agent_runs``): stamped at launch, settled at the end (ORCH-109)."""
 
-    def start(
-        self,
-        job: Job,
-        *,
-        role: str,
-        model: str | None,
-        effort: str | None,
-        log_path: str,
-        start_commit: Commit,
-    ) -> tuple[RunId, Commit]:
-        """The run of this job and attempt, made if there is none; the commit it started from."""
+    def resume(self, job: Job) -> StartedRun | None:
+        """The run of this job and attempt; ``None`` when it has none yet and one may be started.
+
+        What earlier attempts of the job left open is ended as ``lost``: nobody works on them any more. From
+        here to the end of the transaction nobody else starts a run in the job's project, so that what the
+        accounts say still holds when the run is stamped.
+        """
         ...
 
-    def end(self, run_id: RunId, *, exit_code: int | None, outcome: str, usage: Usage) -> None: ...
+    def start(self, job: Job, new: NewRun) -> StartedRun:
+        """The run of this job and attempt, stamped if there is none: one that is found keeps its stamp."""
+        ...
+
+    def stamped(self, run_id: RunId) -> StartedRun | None:
+        """A run as it was stamped; ``None`` when it is unknown."""
+        ...
+
+    def note_usage(self, run_id: RunId, usage: Usage) -> None:
+        """What a run under way has consumed so far: no figure is lowered, a settled run stays as it is."""
+        ...
+
+    def end(self, run_id: RunId, *, exit_code: int | None, outcome: str, usage: Usage | None) -> None:
+        """Settle the run; one that is settled already stays as it is.
+
+        ``usage`` is what it consumed in the end, which may be less than what was noted on the way. ``None``
+        is for a run that says nothing about it: then what was noted counts.
+        """
+        ...
 
     def of_item(self, task_id: TaskId) -> Sequence[RunView]: ...
+
+    def accounts(
+        self, project: str, since: datetime, *, task_id: TaskId | None = None, role: str = ""
+    ) -> Mapping[Scope, Account]:
+        """What was consumed and is reserved in the project, and by its runs of the day, since ``since``.
+
+        The scopes ``item`` and ``role`` (the role's runs for it) are there if ``task_id`` and ``role`` are.
+        A run reserves up to its ceiling and time limit while it is not settled and its job is running, or
+        queued to find it again.
+        """
+        ...
+
+    def costs(
+        self, by: CostKey, *, zone: tzinfo, project: str | None = None, since: datetime | None = None
+    ) -> Sequence[CostRow]:
+        """What runs consumed, by ``by``, its values in order; a day is one of ``zone``."""
+        ...
 
     def totals(self) -> Sequence[Mapping[str, object]]:
         """Per role and model: runs, tokens in and out, cost, seconds; for ``GET /metrics``."""

@@ -11,8 +11,10 @@ from orchestrator.config.settings import Settings
 PACKAGE = Path(orchestrator.__file__).parent
 # Read through a property of the settings that gathers them.
 THROUGH_PROPERTIES = {
+    "budgets_json": "budgets",
     "database_url": "effective_database_url",
     "notify_urls": "notify_targets",
+    "time_zone": "zone",
 }
 # Settings with one name for each role, and the code that reads the right one.
 LADDERS = {

@@ -12,7 +12,7 @@ from orchestrator.ports.agent import AgentOutcome, AgentTask, AgentTransport
 from orchestrator.ports.producer import Assignment
 from orchestrator.ports.queue import JobKind
 from orchestrator.ports.workspace import Branch
-from orchestrator.producers.agent_run import AgentRun, Opening
+from orchestrator.producers.agent_run import Admission, AgentRun, Opening, Places, Reservations
 from orchestrator.testing.agent import ScriptedAgent
 from orchestrator.testing.clock import SequentialIds
 from orchestrator.testing.workspace import MemoryWorkspace
@@ -46,9 +46,15 @@ class Desk:
         return role
 
     def rows(self) -> tuple[AgentRun, ...]:
+        admission = Admission(store=self.rig.store, clock=self.rig.clock, settings=self.settings)
+        places = Places(self.workspace, self.settings.runs_dir)
         opening = Opening(
+            reservations=Reservations(
+                store=self.rig.store, projects=self.projects, settings=self.settings, clock=self.rig.clock
+            ),
+            admission=admission,
+            places=places,
             store=self.rig.store,
-            projects=self.projects,
             workspace=self.workspace,
             settings=self.settings,
             runs_dir=self.settings.runs_dir,
@@ -59,6 +65,8 @@ class Desk:
                 role,
                 transport=self.agents,
                 opening=opening,
+                admission=admission,
+                places=places,
                 store=self.rig.store,
                 workspace=self.workspace,
                 clock=self.rig.clock,

@@ -12,7 +12,7 @@ from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import Evidence, Failed, FailureClass, Inconclusive, Passed, WaitsFor
 from orchestrator.ports.agent import Usage
 from orchestrator.ports.queue import Job, JobKind, NewJob
-from orchestrator.ports.store import TransitionRow, VerdictRow
+from orchestrator.ports.store import NewRun, TransitionRow, VerdictRow
 from tests.unit.web.house import House
 
 
@@ -95,13 +95,10 @@ class Story:
 
     async def start_run(self, job: Job, log: str = "", model: str = "claude-opus-4") -> int:
         head = self.item.head or self.house.shelf.heads["main"]
-        run_id, _ = await self.tell(
-            lambda tx: tx.runs.start(
-                job, role=job.agent, model=model, effort="high", log_path="", start_commit=head
-            )
-        )
-        (self.house.logs / f"{run_id}.log").write_text(log)
-        return int(run_id)
+        new = NewRun(role=job.agent, model=model, effort="high", log_path="", start_commit=head)
+        run = await self.tell(lambda tx: tx.runs.start(job, new))
+        (self.house.logs / f"{run.id}.log").write_text(log)
+        return int(run.id)
 
     async def work(
         self,

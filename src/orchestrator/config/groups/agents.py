@@ -1,31 +1,19 @@
 """Which agent CLI does the work, with which model, effort, time and money."""
 
 import json
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
+from orchestrator.config.budgets import Amounts, parse_budgets
 from orchestrator.config.kinds import Count, Positive, Seconds, Tolerant, TolerantSeconds
 
 ROLES: Final = ("analyst", "architect", "developer", "reviewer", "tester", "deployer")
 
-Scope = Literal["run", "role", "item", "project", "day"]
-"""What a ceiling applies to, each one of its kind."""
-
 _MODEL = "Model of the {0}; empty: `agent_model_default`."
 _EFFORT = "Effort of the {0}. Left unset, `agent_effort_default` comes first and this default last."
-
-
-class Limit(BaseModel, frozen=True, extra="forbid"):
-    """A ceiling on what may be spent; what is not given is not limited."""
-
-    tokens: Annotated[int, Field(gt=0)] | None = None
-    cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    runs: Annotated[int, Field(gt=0)] | None = None
-    wall_s: Seconds | None = None
 
 
 class Agents(BaseModel):
@@ -125,8 +113,8 @@ class Agents(BaseModel):
     agent_effort_deployer: str = Field("medium", description=_EFFORT.format("deployer"))
     budgets_json: str = Field(
         "",
-        description='Ceilings by run, role, item, project and day, such as {"item": {"cost_usd": 20}}; '
-        "the limits are tokens, cost_usd, runs and wall_s. Empty: none. †",
+        description="Budgets by run, role (its runs for an item), item, project and day (of a project), such "
+        'as {"item": {"cost_usd": 20}}; the limits are tokens, cost_usd, runs and wall_s. Empty: none. †',
     )
     breaker_enabled: bool = Field(True, description="Pause agent jobs while the agent's provider refuses. †")
     breaker_failures: Positive = Field(3, description="Refusals in a row after which agent jobs pause.")
@@ -139,9 +127,13 @@ class Agents(BaseModel):
     @field_validator("budgets_json")
     @classmethod
     def _budgets_are_known(cls, value: str) -> str:
-        if value.strip():
-            _check_budgets(value)
+        parse_budgets(value)
         return value
+
+    @property
+    def budgets(self) -> Amounts:
+        """The budgets of the installation, which hold for each project: amounts by scope and measure."""
+        return parse_budgets(self.budgets_json)
 
     def agent_timeout(self, role: str) -> timedelta:
         """The time limit of a run of ``role``: override, the role's own, the general one (ORCH-109)."""
@@ -151,7 +143,6 @@ class Agents(BaseModel):
 
 
 _SECONDS: Final[TypeAdapter[int]] = TypeAdapter(Seconds)
-_BUDGETS: Final = TypeAdapter(Mapping[Scope, Limit])
 
 
 def timeout_overrides(text: str) -> tuple[dict[str, int], tuple[str, ...]]:
@@ -175,15 +166,3 @@ def timeout_overrides(text: str) -> tuple[dict[str, int], tuple[str, ...]]:
         except ValidationError:
             faults.append(f"{seconds!r} for {role} is no number of seconds from 1 to a week")
     return usable, tuple(faults)
-
-
-def _check_budgets(text: str) -> None:
-    try:
-        _BUDGETS.validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "[key]")
-        raise ValueError(
-            f"must be limits (tokens, cost_usd, runs, wall_s) by scope (run, role, item, project, day); "
-            f"at {place or 'the top'}: {first['msg']}"
-        ) from None

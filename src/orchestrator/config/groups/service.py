@@ -1,12 +1,13 @@
 """Where the orchestrator runs, where it keeps its data, who may call it, and how fast it goes."""
 
+from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Final, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
 from pydantic import BaseModel, Field, SecretStr, ValidationInfo, field_validator
 
-from orchestrator.config.kinds import Interval, Port
+from orchestrator.config.kinds import Interval, Port, zone_of
 
 TOKEN_ROLES: Final = ("viewer", "operator", "admin")
 
@@ -77,11 +78,8 @@ class Service(BaseModel):
     @field_validator("time_zone")
     @classmethod
     def _zone_is_known(cls, value: str) -> str:
-        # UTC needs no database of time zones, which a small container may lack.
-        if value == "UTC":
-            return value
         try:
-            ZoneInfo(value)
+            zone_of(value)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(
                 "must be a time zone of the IANA database, such as UTC or Europe/Berlin"
@@ -95,6 +93,11 @@ class Service(BaseModel):
         if len(names) != len(set(names)):
             raise ValueError("must give each token another name")
         return value
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone in which a day of a budget begins."""
+        return zone_of(self.time_zone)
 
     @property
     def notify_targets(self) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """One run of an agent CLI as the work of a stage: open, run, check, save."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
 from orchestrator.config.contract import Contract
 from orchestrator.errors import BadInput, Conflict, Rejected, Unavailable
 from orchestrator.pipeline.artifacts import artifact_dir
+from orchestrator.pipeline.breaker import Wait
+from orchestrator.pipeline.budgets import Exhausted, Occupied
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, Stage, role_in
 from orchestrator.pipeline.verdicts import FailureClass
@@ -17,20 +20,26 @@ from orchestrator.ports.agent import (
     Finished,
     LimitReached,
     NotStarted,
+    Progress,
     Usage,
 )
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.producer import Assignment, Deferred, GaveUp, Outcome, Produced
 from orchestrator.ports.store import Store
 from orchestrator.ports.workspace import Author, Workspace
+from orchestrator.producers.agent_run.admission import Admission, Unfit
 from orchestrator.producers.agent_run.leavings import Leavings
-from orchestrator.producers.agent_run.opening import Opened, Opening
+from orchestrator.producers.agent_run.opening import Opened, Opening, TurnedAway
+from orchestrator.producers.agent_run.places import Places
 
 SAVE_PAUSE: Final = timedelta(seconds=30)
 """Before finished work is saved again that the forge did not take."""
 
 SAVE_PATIENCE: Final = timedelta(hours=1)
 """How long that is tried before a person is called; the work stays in the worktree."""
+
+RESERVED_PAUSE: Final = timedelta(seconds=30)
+"""Before it is asked again whether runs under way have left something of their budgets."""
 
 _LIMIT_REACHED: Final = 75
 
@@ -44,6 +53,8 @@ class AgentRun:
         *,
         transport: AgentTransport,
         opening: Opening,
+        admission: Admission,
+        places: Places,
         store: Store,
         workspace: Workspace,
         clock: Clock,
@@ -53,6 +64,8 @@ class AgentRun:
         self._role = role
         self._transport = transport
         self._opening = opening
+        self._admission = admission
+        self._places = places
         self._store = store
         self._workspace = workspace
         self._clock = clock
@@ -78,25 +91,50 @@ class AgentRun:
         """
         try:
             opened = await self._opening.open(assignment)
-        except BadInput as error:
+        except (BadInput, Rejected) as error:
             return GaveUp(str(error), FailureClass.ENVIRONMENT, retryable=False)
-        outcome = await self._transport.run(opened.task)
-        await self._record(opened, outcome)
+        if not isinstance(opened, Opened):
+            return self._turned_away(assignment, opened)
+        outcome = await self._transport.run(opened.task, self._progress(opened))
+        await self._record(assignment, opened, outcome)
         if isinstance(outcome, Finished):
             try:
-                return await self._finish(assignment, opened)
+                return await self._finish(assignment, opened, outcome)
             except Unavailable as error:
                 return self._finish_later(outcome, str(error))
+        return await self._put_away(assignment, opened, outcome)
+
+    async def _put_away(
+        self,
+        assignment: Assignment,
+        opened: Opened,
+        outcome: LimitReached | BudgetReached | AgentFailed | NotStarted,
+    ) -> Outcome:
+        """What follows a run that did not finish; what it left is kept aside, unless it goes on with it."""
+        if isinstance(outcome, LimitReached):
+            opened.settle(outcome.session)
+            return Deferred(outcome.reason, after=self._pause_until(outcome.retry_at))
+        await self._places.rescue(assignment.branch, opened.task)
         opened.settle()
         match outcome:
-            case LimitReached(reason=reason, retry_at=retry_at):
-                return Deferred(reason, after=self._pause_until(retry_at))
             case BudgetReached(reason=reason):
-                return GaveUp(reason, FailureClass.LIMIT, retryable=False)
+                return _out_of_budget(assignment, reason)
             case AgentFailed(reason=reason):
                 return GaveUp(f"the {self.name} failed: {reason}", FailureClass.AGENT)
             case NotStarted(reason=reason):
                 return GaveUp(reason, FailureClass.ENVIRONMENT, retryable=False)
+
+    def _turned_away(self, assignment: Assignment, why: TurnedAway) -> Outcome:
+        """A used up budget needs a person; what is reserved, and a provider that refuses, need only time."""
+        match why:
+            case Exhausted(reason=reason):
+                return _out_of_budget(assignment, reason)
+            case Occupied(reason=reason):
+                return Deferred(reason, after=RESERVED_PAUSE)
+            case Wait(until=until, reason=reason):
+                return Deferred(f"agents pause: {reason}", after=self._pause_until(until))
+            case Unfit(reason=reason):
+                return GaveUp(reason, FailureClass.ENVIRONMENT)
 
     def _pause_until(self, retry_at: datetime | None) -> timedelta:
         """How long to wait for the provider: until the time that it named, else the usual pause."""
@@ -104,20 +142,33 @@ class AgentRun:
             return self._limit_pause
         return max(retry_at - self._clock.now(), timedelta(seconds=1))
 
-    async def _record(self, opened: Opened, outcome: AgentOutcome) -> None:
-        """Settle the run's row, whatever came of it (ORCH-109)."""
+    def _progress(self, opened: Opened) -> Progress:
+        """Notes what the run consumes while it goes on, so that a crash forgets little of it."""
+        run_id = opened.begun.run_id
+
+        async def note(usage: Usage) -> None:
+            # A note that cannot be taken now is taken with the next answer; the run is not ended for it.
+            with suppress(Unavailable, Conflict):
+                await self._store.transact(lambda tx: tx.runs.note_usage(run_id, usage))
+
+        return note
+
+    async def _record(self, assignment: Assignment, opened: Opened, outcome: AgentOutcome) -> None:
+        """Settle the run's row, whatever came of it (ORCH-109), and tell the breaker of its provider."""
         exit_code, word, usage = _facts(outcome)
         run_id = opened.begun.run_id
         await self._store.transact(
             lambda tx: tx.runs.end(run_id, exit_code=exit_code, outcome=word, usage=usage)
         )
+        await self._admission.report(assignment, opened.task.cli, outcome)
 
-    async def _finish(self, assignment: Assignment, opened: Opened) -> Outcome:
+    async def _finish(self, assignment: Assignment, opened: Opened, finished: Finished) -> Outcome:
         if not await self._is_still_wanted(assignment):
             opened.settle()
             return GaveUp("the work item has moved on", FailureClass.ENVIRONMENT, retryable=False)
-        shortfall = await self._leavings.shortfall(assignment, opened.begun.start)
+        shortfall = await self._shortfall(assignment, opened, finished)
         if shortfall is not None:
+            await self._places.rescue(assignment.branch, opened.task)
             opened.settle()
             return GaveUp(f"the {self.name} {shortfall}", FailureClass.AGENT)
         saved = await self._save(assignment, opened)
@@ -129,6 +180,16 @@ class AgentRun:
         if stalled is not None:
             opened.settle()
         return stalled or saved
+
+    async def _shortfall(self, assignment: Assignment, opened: Opened, finished: Finished) -> str | None:
+        """What keeps the work from being taken; ``None`` when nothing does."""
+        if finished.denied:
+            return f"was refused {', '.join(finished.denied)}, which the role has"
+        try:
+            await self._places.take_back(assignment.branch, opened.task)
+        except Rejected as error:
+            return f"left what cannot be taken: {error}"
+        return await self._leavings.shortfall(assignment, opened.begun.start)
 
     async def _is_still_wanted(self, assignment: Assignment) -> bool:
         """Whether the item still is in this visit: nothing is pushed for one that was stopped or sent on."""
@@ -180,8 +241,18 @@ class AgentRun:
         return GaveUp(f"finished work cannot be saved: {reason}", FailureClass.ENVIRONMENT, retryable=False)
 
 
-def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:
-    """What is recorded of a run: exit code, one word, consumption."""
+def _out_of_budget(assignment: Assignment, reason: str) -> GaveUp:
+    way_on = f"raise ORCH_BUDGETS_JSON or the project's budget, then orch item retry {assignment.item.id}"
+    return GaveUp(f"{reason} ({way_on})", FailureClass.LIMIT, retryable=False)
+
+
+def _facts(outcome: AgentOutcome) -> tuple[int | None, str, Usage | None]:
+    """What is recorded of a run: exit code, one word, consumption; no figures are no word about it."""
+    exit_code, word, usage = _told(outcome)
+    return exit_code, word, usage if usage != Usage() else None
+
+
+def _told(outcome: AgentOutcome) -> tuple[int | None, str, Usage]:
     match outcome:
         case Finished(usage=usage):
             return 0, "finished", usage

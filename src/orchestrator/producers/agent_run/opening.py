@@ -1,35 +1,46 @@
 """Opening a run: its row, the workspace as it has to be, and the task in writing. Done once for each run."""
 
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 from orchestrator.config.settings import Settings
 from orchestrator.delivery.files import make_directory, put_file
 from orchestrator.errors import BadInput
 from orchestrator.pipeline.artifacts import artifact_dir
+from orchestrator.pipeline.budgets import Bound
 from orchestrator.pipeline.ids import Commit, TaskId
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.rounds import Remark, task_file_name
 from orchestrator.pipeline.untrusted import text_digest
 from orchestrator.pipeline.wording import Language
-from orchestrator.ports.agent import AgentTask
+from orchestrator.ports.agent import AgentTask, Session
 from orchestrator.ports.clock import Ids
 from orchestrator.ports.producer import Assignment
-from orchestrator.ports.projects import ProjectRegistry
-from orchestrator.ports.store import Store, Transaction
+from orchestrator.ports.store import StartedRun, Store, Transaction
 from orchestrator.ports.workspace import Workspace
+from orchestrator.producers.agent_run.admission import Admission, Held
 from orchestrator.producers.agent_run.briefing import Paper, papers
+from orchestrator.producers.agent_run.places import Places
+from orchestrator.producers.agent_run.reservation import Refused, Reservations
 from orchestrator.producers.agent_run.role_prompts import role_prompt
 from orchestrator.producers.agent_run.run_dirs import (
     Begun,
+    Interrupted,
     RunDirs,
     note_begun,
+    note_interrupted,
     note_prompt,
     read_begun,
     read_prompt,
     settle,
 )
-from orchestrator.producers.agent_run.terms import Terms, terms_of
+from orchestrator.producers.agent_run.terms import Terms
+
+TurnedAway: TypeAlias = Refused | Held
+"""Why no run may start now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +50,13 @@ class Opened:
     task: AgentTask
     begun: Begun
 
-    def settle(self) -> None:
-        """Note that the run is over and its work is not wanted: what follows is another run."""
+    def settle(self, session: Session | None = None) -> None:
+        """Note that the run is over and its work is not wanted: what follows is another run.
+
+        With ``session`` that run goes on with the conversation of this one, in the workspace as it is.
+        """
+        if session is not None:
+            note_interrupted(self.task.run_dir, Interrupted(session, self.begun.start))
         settle(self.task.run_dir)
 
 
@@ -50,93 +66,146 @@ class Opening:
     def __init__(
         self,
         *,
+        reservations: Reservations,
+        admission: Admission,
+        places: Places,
         store: Store,
-        projects: ProjectRegistry,
         workspace: Workspace,
         settings: Settings,
         runs_dir: Path,
         ids: Ids,
     ) -> None:
+        self._reservations = reservations
+        self._admission = admission
+        self._places = places
         self._store = store
-        self._projects = projects
         self._workspace = workspace
-        self._settings = settings
+        self._language = Language(settings.language)
+        turns = settings.agent_max_turns
+        self._most_turns = (
+            Bound(turns, f"the limit of {turns} turns (ORCH_AGENT_MAX_TURNS)") if turns else None
+        )
         self._dirs = RunDirs(runs_dir)
         self._ids = ids
 
-    async def open(self, assignment: Assignment) -> Opened:
-        """The run that the assignment leads to now.
+    async def open(self, assignment: Assignment) -> Opened | TurnedAway:
+        """The run that the assignment leads to now, or why none may start.
 
         Raises:
             BadInput: nobody has let in the item's present text, or the repository's own prompt is of no use.
             Unavailable: store or workspace cannot be reached.
-            Rejected: the project or the commit is unknown.
+            Rejected: the project or the commit is unknown, or the CLI cannot tell its version.
             Malformed: the note of a run is damaged.
         """
         run_dir = self._dirs.present(assignment)
-        project = await self._projects.project(assignment.item.project)
-        terms = terms_of(assignment.role, project, self._settings)
-        begun = read_begun(run_dir) or await self._begin(assignment, run_dir, terms)
-        return Opened(await self._task(assignment, run_dir, terms, begun), begun)
-
-    async def _begin(self, assignment: Assignment, run_dir: Path, terms: Terms) -> Begun:
-        """Stamp the run, put the workspace in order, write the task; a crash before the note repeats it."""
+        terms = await self._reservations.terms(assignment)
+        begun = read_begun(run_dir)
+        if begun is not None:
+            run = await self._reservations.found(begun.run_id)
+            return Opened(await self._task(assignment, run_dir, terms, run=run, begun=begun), begun)
         _require_approved(assignment.item)
         prompt = await role_prompt(self._workspace, assignment.branch, assignment.role)
-        remarks = await self._store.transact(lambda tx: _remarks(tx, assignment.item.task_id))
-        paper = Paper(self._ids.new(), Language(self._settings.language), remarks)
-        wanted = await self._start(assignment)
-        run_id, start = await self._store.transact(
-            lambda tx: tx.runs.start(
-                assignment.job,
-                role=assignment.role.value,
-                model=terms.model,
-                effort=terms.effort,
+        run_or_reason = await self._stamped(assignment, run_dir, terms)
+        if not isinstance(run_or_reason, StartedRun):
+            return run_or_reason
+        begun = await self._begin(assignment, run_dir, terms, run=run_or_reason, prompt=prompt)
+        task = await self._task(assignment, run_dir, terms, run=run_or_reason, begun=begun)
+        return Opened(task, begun)
+
+    async def _stamped(self, assignment: Assignment, run_dir: Path, terms: Terms) -> StartedRun | TurnedAway:
+        """The run's row, once machine, provider and budgets allow it."""
+        held = await self._admission.ask(assignment, terms.cli, terms.limit)
+        if held is not None:
+            return held
+        run: StartedRun | TurnedAway | None = None
+        try:
+            run = await self._reservations.start(
+                assignment,
+                terms,
+                start_commit=await self._start(assignment),
                 log_path=str(run_dir / "output.log"),
-                start_commit=wanted,
             )
-        )
+        finally:
+            if not isinstance(run, StartedRun):
+                await self._admission.report(assignment, terms.cli, None)
+        return run
+
+    async def _begin(
+        self, assignment: Assignment, run_dir: Path, terms: Terms, *, run: StartedRun, prompt: str
+    ) -> Begun:
+        """Put the workspace in order, write the task; a crash before the note repeats it."""
+        resume = await self._resumable(assignment, terms, run.start_commit)
+        if resume is None:
+            await self._furnish(assignment, run_dir, terms, run.start_commit)
+        run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        note_prompt(run_dir, prompt)
+        session = "" if resume is not None else str(uuid.uuid5(uuid.NAMESPACE_OID, self._ids.new()))
+        begun = Begun(run.id, run.start_commit, session, resume)
+        note_begun(run_dir, begun)
+        return begun
+
+    async def _resumable(self, assignment: Assignment, terms: Terms, start: Commit) -> Session | None:
+        """The conversation that goes on, if nothing but time has passed since a limit ended it."""
+        interrupted = self._dirs.interrupted(assignment)
+        place = await self._places.of(assignment, terms)
+        if interrupted is None or interrupted.start != start or not (place / ".git").exists():
+            return None
+        return interrupted.session
+
+    async def _furnish(self, assignment: Assignment, run_dir: Path, terms: Terms, start: Commit) -> None:
+        remarks = await self._store.transact(lambda tx: _remarks(tx, assignment.item.task_id))
+        paper = Paper(self._ids.new(), self._language, remarks)
         worktree = await self._workspace.check_out(assignment.branch, start)
         make_directory(worktree, artifact_dir(assignment.item.id))
         run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        note_prompt(run_dir, prompt)
         for path, data in papers(assignment, paper).items():
             put_file(worktree, path, data)
             (run_dir / Path(path).name).write_bytes(data)
-        begun = Begun(run_id, start)
-        note_begun(run_dir, begun)
-        return begun
+        await self._places.lend(assignment, terms)
 
     async def _start(self, assignment: Assignment) -> Commit:
         """Where the branch stands now: somebody may have moved it since the work was ordered."""
         head = await self._workspace.head(assignment.branch)
         return head.commit if head.exists else assignment.started_at
 
-    async def _task(self, assignment: Assignment, run_dir: Path, terms: Terms, begun: Begun) -> AgentTask:
+    async def _task(
+        self, assignment: Assignment, run_dir: Path, terms: Terms, *, run: StartedRun, begun: Begun
+    ) -> AgentTask:
         item, branch = assignment.item, assignment.branch
-        worktree = await self._workspace.location(branch)
+        place = await self._places.of(assignment, terms)
         return AgentTask(
             role=assignment.role,
             work_item=item.id,
             project=item.project,
             title=item.title,
-            workspace=worktree,
-            task_file=worktree / task_file_name(assignment.role),
-            artifact_dir=worktree / artifact_dir(item.id),
+            workspace=place,
+            task_file=place / task_file_name(assignment.role),
+            artifact_dir=place / artifact_dir(item.id),
             branch=branch.name,
             base=branch.base,
             base_commit=await self._workspace.base_head(branch),
             round=len(assignment.rounds) + 1,
-            run_id=begun.run_id,
+            run_id=run.id,
             run_dir=run_dir,
-            limit=terms.limit,
+            limit=_limit(terms, run),
             grace=terms.grace,
             model=terms.model,
             effort=terms.effort,
             command=terms.command,
             cli=terms.cli,
+            fallback_model=terms.fallback_model,
             prompt=read_prompt(run_dir),
+            session=begun.session,
+            resume=begun.resume,
+            ceiling=replace(run.ceiling, turns=self._most_turns),
+            confinement=self._places.confinement(assignment, terms),
         )
+
+
+def _limit(terms: Terms, run: StartedRun) -> timedelta:
+    """How long the run may take: its role's limit, or the budget that comes before it."""
+    wall = run.ceiling.wall_s
+    return terms.limit if wall is None else min(terms.limit, timedelta(seconds=wall.amount))
 
 
 def _require_approved(item: WorkItem) -> None:

@@ -1,0 +1,87 @@
+"""What has to do with agents, wired: the transport with its kinds of CLI, and the producers of the roles."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Final
+
+from orchestrator.agents.attendance import Care
+from orchestrator.agents.clis import Cli
+from orchestrator.agents.clis.script import ScriptCli
+from orchestrator.agents.transport import CliTransport, Kinds
+from orchestrator.agents.versions import Versions
+from orchestrator.bootstrap.foundation import Foundation
+from orchestrator.config.settings import Settings
+from orchestrator.pipeline.stages import Role
+from orchestrator.plumbing.processes import Processes
+from orchestrator.ports.clock import Clock
+from orchestrator.producers.agent_run import Admission, AgentRun, Opening, Places, Reservations
+
+LIMIT_PAUSE: Final = timedelta(minutes=1)
+"""How long an agent that reached a limit waits when its provider names no time (product §4, resilience)."""
+
+
+def make_transport(
+    settings: Settings, processes: Processes, clock: Clock, variables: Mapping[str, str]
+) -> CliTransport:
+    """The one transport, with every kind of CLI; ``variables`` are passed on to agents."""
+    return CliTransport(
+        processes,
+        Kinds(_clis(settings, clock, variables), settings.agent_cli),
+        clock,
+        versions=Versions(processes, settings.runs_dir / "versions"),
+        care=Care(
+            result_grace=timedelta(seconds=settings.agent_result_grace_s),
+            stall=timedelta(seconds=settings.agent_stall_s),
+            memory_mb=settings.agent_memory_mb,
+        ),
+    )
+
+
+def _clis(settings: Settings, clock: Clock, variables: Mapping[str, str]) -> Mapping[str, Cli]:
+    commands = {settings.agent_cli: settings.agent_command}
+    script = ScriptCli(clock, home=settings.home, command=commands.get("script", ""), extra=variables)
+    return {"script": script}
+
+
+class Agents:
+    """The producers of the roles and what they share, made once for a ``Foundation``."""
+
+    def __init__(self, app: Foundation, variables: Mapping[str, str]) -> None:
+        self._app = app
+        self.transport = make_transport(app.settings, app.processes, app.clock, variables)
+        self.admission = Admission(store=app.store, clock=app.clock, settings=app.settings)
+
+    def producers(self) -> Iterator[AgentRun]:
+        """One row for each role."""
+        app, settings = self._app, self._app.settings
+        places = Places(app.workspace, settings.runs_dir)
+        reservations = Reservations(
+            store=app.store,
+            projects=app.projects,
+            settings=settings,
+            clock=app.clock,
+            cli_version=self.transport.version,
+        )
+        opening = Opening(
+            reservations=reservations,
+            admission=self.admission,
+            places=places,
+            store=app.store,
+            workspace=app.workspace,
+            settings=settings,
+            runs_dir=settings.runs_dir,
+            ids=app.ids,
+        )
+        for role in Role:
+            yield AgentRun(
+                role,
+                transport=self.transport,
+                opening=opening,
+                admission=self.admission,
+                places=places,
+                store=app.store,
+                workspace=app.workspace,
+                clock=app.clock,
+                email_domain=settings.git_email_domain,
+                limit_pause=LIMIT_PAUSE,
+            )
