@@ -24,11 +24,15 @@ PATH = "/v1/messages"
 FIELDS = st.sampled_from(
     ["messages", "input", "system", "tools", "role", "content", "text", "type", "name", "output", "model"]
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda values: st.lists(values) | st.dictionaries(FIELDS | st.text(), values),
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["user", "system", "<cwd>", "tool_result"])
 )
-BODIES = st.dictionaries(FIELDS | st.text(), JSON)
+VALUES = st.recursive(
+    SCALARS,
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(FIELDS, values, max_size=3),
+    max_leaves=12,
+)
+BODIES = st.dictionaries(FIELDS, VALUES, max_size=4)
 
 
 @dataclass(frozen=True)
