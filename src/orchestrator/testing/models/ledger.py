@@ -62,7 +62,7 @@ class Account:
     """All requests so far, and what clients were told that they used, for each model by its name.
 
     ``served`` is all that was sent. ``completed`` is that of the answers which went out to their end: a CLI
-    does not count an answer that broke off.
+    counts these; what it counts of an answer that broke off depends on how much it had read of it.
     """
 
     requests: tuple[RecordedRequest, ...] = ()
