@@ -37,7 +37,7 @@ ERROR_TYPES: Final[Mapping[int, str]] = {
 MODELS: Final = ("claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5")
 
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
-_CWD = re.compile(r"(?:[Ww]orking directory|cwd): *(\S.*?)\s*$", re.MULTILINE)
+_CWD = re.compile(r"(?:working directory|cwd): *(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
 _OWN_WORDS = ("[Request interrupted", "Output token limit hit")
 """How texts begin that the CLI writes in the user's name within a task."""
 
@@ -211,10 +211,12 @@ def _opened(block: Mapping[str, object]) -> dict[str, object]:
 def _deltas(block: Mapping[str, object]) -> list[dict[str, object]]:
     match block["type"]:
         case "thinking":
-            parts = chunks(text(block, "thinking"))
-            signed: dict[str, object] = {"type": "signature_delta", "signature": _SIGNATURE}
-            return [*({"type": "thinking_delta", "thinking": part} for part in parts), signed]
+            parts = _parts("thinking", "thinking", text(block, "thinking"))
+            return [*parts, {"type": "signature_delta", "signature": _SIGNATURE}]
         case "tool_use":
-            parts = chunks(json.dumps(block["input"]))
-            return [{"type": "input_json_delta", "partial_json": part} for part in parts]
-    return [{"type": "text_delta", "text": part} for part in chunks(text(block, "text"))]
+            return _parts("input_json", "partial_json", json.dumps(block["input"]))
+    return _parts("text", "text", text(block, "text"))
+
+
+def _parts(kind: str, field: str, said: str) -> list[dict[str, object]]:
+    return [{"type": f"{kind}_delta", field: part} for part in chunks(said)]

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from orchestrator.testing.models.delivery import Delivery, Manner, Piece
 from orchestrator.testing.models.documents import document, text
-from orchestrator.testing.models.ledger import CREDENTIALS, Ledger, RecordedRequest
+from orchestrator.testing.models.ledger import CREDENTIALS, Ledger, RecordedRequest, Tab
 from orchestrator.testing.models.scripts import (
     HttpError,
     ModelRequest,
@@ -127,11 +127,17 @@ class ModelApi(ABC):
         )
 
     def _deliver(self, request: ModelRequest, turn: Turn) -> Response:
-        ledger, model = self._service.ledger, request.model
         pieces = self._stream(request, turn) if request.stream else [self.whole(request, turn)]
         breaks = request.stream and (turn.stall or turn.cut)
-        manner = Manner(turn.delay, silent=turn.hang, held=request.stream and turn.stall, whole=not breaks)
-        answer = Delivery(pieces, manner, lambda usage: ledger.add(model, usage), self._service.closing)
+        manner = Manner(
+            delay=turn.delay,
+            silent=turn.hang,
+            held=request.stream and turn.stall,
+            whole=not breaks,
+            failed=request.stream and turn.stream_error is not None,
+        )
+        tab = Tab(self._service.ledger, request.model)
+        answer = Delivery(pieces, manner, tab, self._service.closing)
         answer.headers.update({"request-id": new_id("req"), **turn.headers})
         return answer
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from orchestrator.testing.models.ledger import Tab
 from orchestrator.testing.models.scripts import NOTHING, TokenUsage
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -36,17 +37,19 @@ class Manner:
     """How an answer is delivered.
 
     ``delay`` passes first. When ``silent`` nothing is ever sent. When not ``whole`` the connection is dropped
-    after the last piece, or, if it is ``held``, stays open until the client leaves.
+    after the last piece, or, if it is ``held``, stays open until the client leaves. An answer that has
+    ``failed`` ends in order and is none.
     """
 
     delay: timedelta = timedelta()
     silent: bool = False
     held: bool = False
     whole: bool = True
+    failed: bool = False
 
 
 class Delivery(Response):
-    """An answer on its way; ``sent`` is told the usage of each piece when that was handed to the connection.
+    """An answer on its way; its ``tab`` gets the usage of each piece when that was handed to the connection.
 
     It ends early when the client leaves or ``closing`` is set.
     """
@@ -55,7 +58,7 @@ class Delivery(Response):
         self,
         pieces: Iterable[Piece],
         manner: Manner,
-        sent: Callable[[TokenUsage], None],
+        tab: Tab,
         closing: asyncio.Event,
     ) -> None:
         self._pieces = list(pieces)
@@ -63,7 +66,7 @@ class Delivery(Response):
         super().__init__(media_type=EVENT_STREAM if streams else JSON)
         del self.headers["content-length"]
         self._manner = manner
-        self._sent = sent
+        self._tab = tab
         self._closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +90,9 @@ class Delivery(Response):
         for piece in self._pieces:
             await send({"type": "http.response.body", "body": piece.encoded, "more_body": True})
             if piece.usage.total:
-                self._sent(piece.usage)
+                self._tab.send(piece.usage)
+        if self._manner.whole and not self._manner.failed:
+            self._tab.complete()
 
     async def _is_over(self, receive: Receive, *, within: timedelta | None = None) -> bool:
         """Wait until nobody wants the answer any more, at most ``within``; say whether that is so."""

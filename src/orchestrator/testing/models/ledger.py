@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add
 from typing import Protocol
 
-from orchestrator.testing.models.scripts import ModelRequest, TokenUsage, Turn
+from orchestrator.testing.models.scripts import NOTHING, ModelRequest, TokenUsage, Turn
 
 CREDENTIALS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
 """Names of the headers whose values are never kept."""
@@ -59,15 +59,20 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All requests so far, and the usage that was sent to clients, for each model by its name."""
+    """All requests so far, and what clients were told that they used, for each model by its name.
+
+    ``served`` is all that was sent. ``completed`` is that of the answers which went out to their end: a CLI
+    counts these; what it counts of an answer that broke off depends on how much it had read of it.
+    """
 
     requests: tuple[RecordedRequest, ...] = ()
     served: Mapping[str, TokenUsage] = field(default_factory=dict)
+    completed: Mapping[str, TokenUsage] = field(default_factory=dict)
 
     @property
     def total(self) -> TokenUsage:
         """The usage that was sent, of all models together."""
-        return reduce(add, self.served.values(), TokenUsage())
+        return reduce(add, self.served.values(), NOTHING)
 
     def cost(self, prices: Mapping[str, Rates]) -> float:
         """What the usage that was sent costs, in US dollars.
@@ -98,20 +103,25 @@ class Ledger:
         self.failure: Exception | None = None
         self._requests: list[RecordedRequest] = []
         self._served: dict[str, TokenUsage] = {}
+        self._completed: dict[str, TokenUsage] = {}
         self._refusals: Counter[tuple[int, str]] = Counter()
 
     @property
     def account(self) -> Account:
         """What is written down by now; what comes later does not change it."""
-        return Account(tuple(self._requests), dict(self._served))
+        return Account(tuple(self._requests), dict(self._served), dict(self._completed))
 
     def record(self, request: RecordedRequest) -> None:
         """Write down a request."""
         self._requests.append(request)
 
-    def add(self, model: str, usage: TokenUsage) -> None:
+    def send(self, model: str, usage: TokenUsage) -> None:
         """Write down usage that was sent to a client."""
-        self._served[model] = self._served.get(model, TokenUsage()) + usage
+        self._served[model] = self._served.get(model, NOTHING) + usage
+
+    def complete(self, model: str, usage: TokenUsage) -> None:
+        """Write down that an answer with this usage went out to its end."""
+        self._completed[model] = self._completed.get(model, NOTHING) + usage
 
     def refuses(self, request: ModelRequest, turn: Turn, *, matches: bool) -> bool:
         """Whether the request gets the error of its turn, which is thereby given once more.
@@ -123,3 +133,22 @@ class Ledger:
         key = request.turn, repr(turn)
         self._refusals[key] += 1
         return turn.error.times is None or self._refusals[key] <= turn.error.times
+
+
+class Tab:
+    """The usage of one answer of a model, as it goes out."""
+
+    def __init__(self, ledger: Ledger, model: str) -> None:
+        """Nothing has gone out."""
+        self._ledger = ledger
+        self._model = model
+        self._usage = NOTHING
+
+    def send(self, usage: TokenUsage) -> None:
+        """This much more was told to the client."""
+        self._usage += usage
+        self._ledger.send(self._model, usage)
+
+    def complete(self) -> None:
+        """The answer went out to its end."""
+        self._ledger.complete(self._model, self._usage)

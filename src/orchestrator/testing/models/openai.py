@@ -91,11 +91,11 @@ class ResponsesApi(ModelApi):
             for name, fields in _item_events(item):
                 yield _event(name, next(number), output_index=index, **fields)
         last = _event(f"response.{answer['status']}", next(number), response=answer)
-        yield replace(last, usage=_told(turn.usage))
+        yield replace(last, usage=turn.usage)
 
     def whole(self, request: ModelRequest, turn: Turn) -> Piece:
         """The answer in one document."""
-        return Piece(_response(request, turn), usage=_told(turn.usage))
+        return Piece(_response(request, turn), usage=turn.usage)
 
     def failure(self, error: StreamError) -> Piece:
         """The event that tells an error in mid-stream."""
@@ -145,11 +145,6 @@ def _event(name: str, number: int, /, **fields: object) -> Piece:
     return Piece({"type": name, "sequence_number": number, **fields}, name)
 
 
-def _told(usage: TokenUsage) -> TokenUsage:
-    """What the figures of this API say: it has none for tokens that were written to the cache."""
-    return TokenUsage(usage.input + usage.cache_creation, usage.output, usage.cache_read)
-
-
 def _response(request: ModelRequest, turn: Turn) -> _Fields:
     is_cut_short = turn.stop == "max_tokens"
     return {
@@ -162,14 +157,18 @@ def _response(request: ModelRequest, turn: Turn) -> _Fields:
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": _figures(_told(turn.usage)),
+        "usage": _figures(turn.usage),
     }
 
 
 def _figures(usage: TokenUsage) -> _Fields:
+    """The usage as this API tells it: its input is all that was read, whatever the cache did with it."""
     return {
-        "input_tokens": usage.input + usage.cache_read,
-        "input_tokens_details": {"cached_tokens": usage.cache_read},
+        "input_tokens": usage.input + usage.cache_read + usage.cache_creation,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_creation,
+        },
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.total,

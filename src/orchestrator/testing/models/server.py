@@ -58,8 +58,13 @@ class ModelEndpoint(ABC):
         return self.account.served
 
     @property
+    def completed(self) -> Mapping[str, TokenUsage]:
+        """The part of it that belongs to answers which went out to their end: what every CLI counts itself."""
+        return self.account.completed
+
+    @property
     def total(self) -> TokenUsage:
-        """The same for all models together."""
+        """``served`` of all models together."""
         return self.account.total
 
     def cost(self, prices: Mapping[str, Rates]) -> float:
