@@ -1,9 +1,9 @@
 """Wraps what a kind of CLI starts, so that it runs locked in.
 
 Every path is seen inside where it is outside, so what a launch says about paths stays true. What is readable
-and lies below the service's own HOME, such as a login in ``~/.claude/.credentials.json``, is seen a second time
-at the same place below the HOME inside, where a CLI looks for it. Both are read-only: a login that a CLI would
-renew stays as it is.
+and lies below the service's own HOME, such as a login in ``~/.claude/.credentials.json``, is seen a second
+time at the same place below the HOME inside, where a CLI looks for it. Both are read-only: a login that a CLI
+would renew stays as it is.
 """
 
 import os
