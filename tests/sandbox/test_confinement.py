@@ -1,7 +1,7 @@
 """What a run that is locked in sees, and what it can change."""
 
+import asyncio
 import os
-import subprocess
 
 import pytest
 
@@ -39,11 +39,13 @@ async def test_files_of_the_service_and_of_other_runs_cannot_be_read(locked, tmp
 
 
 async def test_the_environment_of_other_processes_cannot_be_read(locked):
-    with subprocess.Popen(["sleep", "60"], env={"SECRET": CANARY, "PATH": os.environ["PATH"]}) as other:
-        try:
-            done = await locked.shell("cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -d /proc/[0-9]*")
-        finally:
-            other.kill()
+    env = {"SECRET": CANARY, "PATH": os.environ["PATH"]}
+    other = await asyncio.create_subprocess_exec("sleep", "60", env=env)
+    try:
+        done = await locked.shell("cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -d /proc/[0-9]*")
+    finally:
+        other.kill()
+        await other.wait()
     assert CANARY not in done.said
     assert done.said.count("/proc/") < 6
 
@@ -53,8 +55,10 @@ async def test_nothing_outside_can_be_written(locked, tmp_path):
     kept.write_text("rows\n")
     name = f"{CANARY}-{os.getpid()}"
     done = await locked.shell(
-        f"echo x > {kept}; echo x > /usr/{name}; echo x > /etc/passwd; echo x > /{name}; echo x > /tmp/{name};"
-        f"echo x > /run/orchestrator/start.py; mount -o remount,rw,bind /usr; unshare -Ur true; chmod u+w /usr;"
+        f"echo x > {kept}; echo x > /usr/{name}; echo x > /etc/passwd; echo x > /{name};"
+        f"echo x > /tmp/{name};"
+        f"echo x > /run/orchestrator/start.py; mount -o remount,rw,bind /usr; unshare -Ur true;"
+        "chmod u+w /usr;"
         "grep -E 'CapEff|CapPrm|CapBnd' /proc/self/status; id -u; id -g"
     )
     assert kept.read_text() == "rows\n"
@@ -91,7 +95,7 @@ async def test_a_login_is_seen_below_the_inner_home_and_cannot_be_changed(locked
     login.parent.mkdir()
     login.write_text("token")
     (login.parent / "other.json").write_text(CANARY)
-    script = 'cat "$HOME/.tool/login.json"; echo x > "$HOME/.tool/login.json"; touch "$HOME/.tool/more"; ls -A "$HOME/.tool"'
+    script = 'cd "$HOME/.tool"; cat login.json; echo x > login.json; touch more; ls -A'
     for _ in range(2):
         done = await locked.run(locked.launch("/bin/sh", "-c", script, readable=(str(login),)))
         assert done.said.startswith("token")

@@ -42,8 +42,8 @@ async def test_a_command_that_ignores_sigterm_is_killed_after_its_grace(locked):
 
 async def test_what_a_command_leaves_behind_ends_with_it(locked):
     mark = f"30{os.getpid()}.25"
-    script = f"setsid sleep {mark} & (setsid nohup sleep {mark} >/dev/null 2>&1 &) ; sleep 0.05; pgrep -fc 'sleep {mark}'"
-    done = await locked.shell(script)
+    left = f"setsid sleep {mark} & (setsid nohup sleep {mark} >/dev/null 2>&1 &)"
+    done = await locked.shell(f"{left}; until [ $(pgrep -fc '^sleep {mark}') = 2 ]; do :; done")
     assert done.record.exit_code == 0
     assert pids_saying(f"sleep {mark}") == []
 

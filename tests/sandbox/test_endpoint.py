@@ -170,6 +170,7 @@ async def test_the_bridge_has_nothing_of_the_commands_environment(locked):
 )
 def test_the_parts_of_an_endpoint(address, host, port, encrypted):
     found = Endpoint.of(address)
+    assert found is not None
     assert (found.host, found.port, found.encrypted) == (host, port, encrypted)
 
 

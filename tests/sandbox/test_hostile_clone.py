@@ -1,7 +1,7 @@
 """What an agent plants in its clone is never run and never leads us outside: from lending to the merge."""
 
 import os
-from pathlib import Path
+import shutil
 
 import pytest
 
@@ -19,7 +19,7 @@ printf '* filter=evil merge=evil diff=evil text\\n' > .gitattributes
 git add -A
 git commit -qm 'Plant'
 mkdir -p .git/hooks
-for name in post-checkout pre-commit post-commit post-index-change reference-transaction post-merge pre-push; do
+for name in post-checkout pre-commit post-commit post-index-change reference-transaction pre-push; do
   printf '#!/bin/sh\\ntouch {trap}\\n' > .git/hooks/$name
   chmod +x .git/hooks/$name
 done
@@ -137,11 +137,30 @@ async def test_nothing_that_was_planted_is_run_until_the_branch_is_merged(
 
 
 async def test_a_link_in_place_of_a_directory_is_not_followed(bench, locked, lent, outside):
-    await done(locked, f"rm -r docs && ln -s {outside} docs")
+    (outside / "work.md").write_text("canary\n")
+    await done(
+        locked,
+        f"mkdir lib; touch lib/work.md; git add -A; git commit -qm lib; rm -r lib; ln -s {outside} lib",
+    )
     saved = await taken(bench, lent)
-    assert await bench.workspace.paths("shop", saved, "") == ["app.py", "docs"]
-    assert await bench.text(saved, "docs") == str(outside)
-    assert (outside / "readme.md").read_text() == "canary\n"
+    assert await bench.workspace.paths("shop", saved, "") == ["app.py", "docs/readme.md", "lib"]
+    assert await bench.text(saved, "lib") == str(outside)
+
+
+@pytest.mark.parametrize("commit", ["", "; git add -A; git commit -qm links"])
+async def test_links_are_no_artifacts_and_do_not_lead_to_them(bench, locked, lent, outside, commit):
+    place = "docs/work-items/SHOP-1"
+    await done(locked, f"ln -s {outside}/readme.md {place}/01-brd.md; echo x > {place}/02-trz.md{commit}")
+    saved = await taken(bench, lent)
+    assert await bench.workspace.paths("shop", saved, "") == [
+        "app.py",
+        "docs/readme.md",
+        f"{place}/02-trz.md",
+    ]
+    assert not (await bench.workspace.location(BRANCH) / place / "01-brd.md").is_symlink()
+    await done(locked, f"rm -r docs; ln -s {outside} docs{commit}")
+    await bench.workspace.take_back(BRANCH, lent)
+    assert not (await bench.workspace.location(BRANCH) / "docs").is_symlink()
 
 
 async def test_nested_repositories_stay_behind(bench, locked, lent, outside):
@@ -160,7 +179,8 @@ async def test_nested_repositories_stay_behind(bench, locked, lent, outside):
 
 async def test_a_gitlink_that_was_committed_runs_nothing(bench, locked, lent, outside):
     script = (
-        "git init -q sub && (cd sub && git -c user.name=x -c user.email=x commit -q --allow-empty -m x) && git add sub && git commit -qm link "
+        "git init -q sub && (cd sub && git -c user.name=x -c user.email=x commit -q --allow-empty -m x) "
+        "&& git add sub && git commit -qm link "
         f"&& (cd sub && git config core.fsmonitor 'touch {outside}/trap' && touch file)"
     )
     await done(locked, script)
@@ -194,7 +214,8 @@ async def test_odd_files_do_not_keep_the_rest_back(bench, locked, lent):
     await done(
         locked,
         "rm app.py && mkfifo app.py && mkfifo pipe && rm docs/readme.md && mkdir docs/readme.md "
-        "&& touch docs/readme.md/x.md 'new\nline.py' && printf 'x' > \"$(printf 'caf\\351')\"; rm -f .git/index",
+        "&& touch docs/readme.md/x.md 'new\nline.py' && printf 'x' > \"$(printf 'caf\\351')\";"
+        "rm -f .git/index",
     )
     base = await bench.base()
     saved = await taken(bench, lent)
@@ -204,9 +225,7 @@ async def test_odd_files_do_not_keep_the_rest_back(bench, locked, lent):
 
 
 async def test_ignored_files_and_task_files_stay_behind(bench, locked, lent):
-    await done(
-        locked, "printf 'cache/\\n!.task-dev.md\\n' > .gitignore; mkdir cache; touch cache/x; git add -A"
-    )
+    await done(locked, "printf 'cache/\\n!.task-dev.md\\n' > .gitignore; mkdir cache; touch cache/x")
     saved = await taken(bench, lent)
     assert await bench.workspace.paths("shop", saved, "") == [".gitignore", "app.py", "docs/readme.md"]
 
@@ -230,13 +249,14 @@ async def test_an_index_that_is_garbage_is_overlooked(bench, locked, lent):
     assert await bench.text(saved, "app.py") == "two\n"
 
 
-async def test_a_link_in_the_branch_does_not_lead_what_is_brought_along_outside(bench, locked, lent, outside):
-    await done(locked, f"rm -r docs && ln -s {outside} docs && git add -A && git commit -qm link")
-    saved = await taken(bench, lent)
-    worktree = await bench.workspace.check_out(BRANCH, saved)
-    assert os.readlink(worktree / "docs") == str(outside)
+async def test_a_link_in_the_base_does_not_lead_what_is_brought_along_outside(bench, outside, tmp_path):
     (outside / "work-items" / "SHOP-1").mkdir(parents=True)
     (outside / "work-items" / "SHOP-1" / "01-brd.md").write_text("canary\n")
-    again = Path(f"{lent}-again")
-    await bench.workspace.lend(BRANCH, again)
-    assert os.readlink(again / "docs") == str(outside)
+    shutil.rmtree(bench.person / "docs")
+    (bench.person / "docs").symlink_to(outside)
+    linked = bench.pushed({"app.py": "two\n"})
+    await bench.workspace.refresh("shop")
+    await bench.workspace.check_out(BRANCH, linked)
+    await bench.workspace.lend(BRANCH, tmp_path / "lent")
+    assert os.readlink(tmp_path / "lent" / "docs") == str(outside)
+    assert [path.name for path in outside.rglob("*.md")] == ["readme.md", "01-brd.md"]

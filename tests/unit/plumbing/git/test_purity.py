@@ -10,10 +10,9 @@ from tests.unit.forges.repositories import git
 ADDRESS = 'https://forge.example/a "b" \\c.git'
 REFSPEC = "+refs/heads/*:refs/remotes/origin/*"
 PURE = purified("", address=ADDRESS, refspec=REFSPEC)
-WORDS = st.sampled_from(
-    ["[core]", "[filter \"x\"]", "[extensions]", "[CORE]", "\tbare = false", "\tfsmonitor = touch", "clean = x",
-     "[core] fsmonitor = x", "\tobjectformat = sha1", "filemode = false", "\\", "worktreeConfig = true", "[", "]"]
-)  # fmt: skip
+SECTIONS = ["[core]", '[filter "x"]', "[extensions]", "[CORE]", "[core] fsmonitor = x", "[", "]"]
+ENTRIES = ["bare = false", "\tfsmonitor = touch", "clean = x", "objectformat = sha1", "worktreeConfig = true"]
+WORDS = st.sampled_from([*SECTIONS, *ENTRIES, "\\"])
 
 
 def pure(text: str) -> str:
@@ -52,8 +51,8 @@ def test_a_configuration_that_is_pure_is_not_written(tmp_path):
 
 @pytest.mark.parametrize("version", ["0", "1"])
 def test_the_facts_of_the_repository_stay(version):
-    text = f"[core]\n\trepositoryformatversion = {version}\n\tignorecase = true\n[extensions]\n\tobjectFormat = sha256\n"
-    kept = pure(text)
+    core = f"[core]\n\trepositoryformatversion = {version}\n\tignorecase = true\n"
+    kept = pure(f"{core}[extensions]\n\tobjectFormat = sha256\n")
     assert f"repositoryformatversion = {version}\n" in kept
     assert "ignorecase = true\n" in kept
     assert "objectformat = sha256\n" in kept
