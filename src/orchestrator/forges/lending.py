@@ -14,6 +14,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -74,8 +75,11 @@ class Lending:
             await asyncio.to_thread(_brought_along, worktree, partial, artifact_dir(branch.item))
             partial.rename(directory)
 
-    async def take_back(self, mirror: Mirror, worktree: Path, clone: Path) -> None:
+    async def take_back(self, mirror: Mirror, worktree: Path, clone: Path, *, artifacts: str) -> None:
         """Make the worktree what the clone is: its head, and its files as changes on top of it.
+
+        Links stay what they are, but on the way to the directory of ``artifacts`` and in it they are left
+        out: those files are read in the worktree.
 
         Raises:
             Rejected: the clone is damaged, or holds conflicts.
@@ -89,7 +93,8 @@ class Lending:
                 await self._import(mirror, clone, head, place)
             if await head_of(self._git, mirror.path, head) is None:
                 raise Rejected(f"the clone has no commit {head}, where its head is")
-            tree = await self._tree(worktree, clone, head, place / "index")
+            seen = _Seen(clone, worktree, place / "index")
+            tree = await self._tree(seen, head, artifacts)
         if await self._is_saved(worktree, head, tree):
             return
         await self._checkouts.put(mirror, worktree, head)
@@ -100,9 +105,9 @@ class Lending:
         with file_errors():
             if not copy_index(clone, index):
                 return
-        env = _seen_through(worktree, clone, index)
+        seen = _Seen(clone, worktree, index)
         try:
-            listed = await self._git.run("ls-files", "--unmerged", "-z", cwd=clone, env=env)
+            listed = await self._git.run("ls-files", "--unmerged", "-z", cwd=clone, env=seen.env)
         except AdapterError:
             # An index that git cannot read says nothing; what counts are the files.
             return
@@ -125,9 +130,9 @@ class Lending:
             refspec = f"+{_TAKEN}:refs/orchestrator/taken"
             await fetch(self._git, mirror.path, str(ours), [refspec], env=_CHECKED)
 
-    async def _tree(self, worktree: Path, clone: Path, head: Commit, index: Path) -> str:
+    async def _tree(self, seen: "_Seen", head: Commit, artifacts: str) -> str:
         """The tree that a commit of everything in the clone would have, made by our own git directory."""
-        env = _seen_through(worktree, clone, index)
+        clone, env = seen.clone, seen.env
         await self._git.run("read-tree", head, cwd=clone, env=env)
         listed = await self._git.run("ls-files", "--stage", "-z", cwd=clone, env=env)
         entries = [line.partition(b"\t") for line in listed.stdout.split(b"\0") if line]
@@ -138,7 +143,7 @@ class Lending:
             env=env,
         )
         paths = sorted(tracked | {path for path in others.stdout.split(b"\0") if path})
-        found = await asyncio.to_thread(_usable, clone, paths)
+        found = await asyncio.to_thread(_usable, clone, paths, artifacts)
         # What links lead to is gone as far as git goes; it must not be asked about paths beyond a link.
         gone = [path for path in paths if path in tracked and path not in found]
         await self._update(clone, env, "--force-remove", gone)
@@ -158,24 +163,34 @@ class Lending:
         return present != head and await is_ancestor(self._git, worktree, head, present)
 
 
-def _seen_through(worktree: Path, clone: Path, index: Path) -> dict[str, str]:
-    """Makes git use the worktree's own git directory and look at the clone's files."""
-    return {
-        "GIT_DIR": str(git_directory(worktree)),
-        "GIT_WORK_TREE": str(clone.absolute()),
-        "GIT_INDEX_FILE": str(index),
-    }
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The files of a clone, seen by git with the git directory of our worktree and an index of its own."""
+
+    clone: Path
+    worktree: Path
+    index: Path
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What makes git do so."""
+        return {
+            "GIT_DIR": str(git_directory(self.worktree)),
+            "GIT_WORK_TREE": str(self.clone.absolute()),
+            "GIT_INDEX_FILE": str(self.index),
+        }
 
 
-def _usable(clone: Path, paths: list[bytes]) -> set[bytes]:
+def _usable(clone: Path, paths: list[bytes], artifacts: str) -> set[bytes]:
     """The paths that are files or links and lie in real directories all the way down."""
-    root, found = os.fsencode(clone), set()
+    root, place, found = os.fsencode(clone), os.fsencode(f"{artifacts}/"), set()
     directories = {b"": True}
     for path in paths:
         # A nested repository is listed with a slash at its end; its files are not ours to take.
         if not path.endswith(b"/") and _is_real(root, os.path.dirname(path), directories):
             mode = _mode(os.path.join(root, path))
-            if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            matters = path.startswith(place) or place.startswith(path + b"/")
+            if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and not matters):
                 found.add(path)
     return found
 

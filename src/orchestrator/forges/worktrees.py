@@ -16,6 +16,7 @@ from orchestrator.forges.commits import Commits
 from orchestrator.forges.lending import Lending
 from orchestrator.forges.mirror import Mirror, Remote, check_name
 from orchestrator.forges.work import Work
+from orchestrator.pipeline.artifacts import artifact_dir
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch
 from orchestrator.plumbing import git as plumbing
 from orchestrator.plumbing.git import refs, trees
@@ -157,7 +158,8 @@ class MirrorWorkspace:
     async def take_back(self, branch: Branch, directory: Path) -> None:
         """Bring commits and changes of a lent clone into the item's worktree."""
         mirror, worktree = self._worktree(branch)
-        await self._lending.take_back(mirror, worktree, directory)
+        place = artifact_dir(branch.item)
+        await self._lending.take_back(mirror, worktree, directory, artifacts=place)
 
     async def save(
         self,

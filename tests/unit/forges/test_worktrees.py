@@ -64,3 +64,18 @@ async def test_a_commit_that_was_never_pushed_is_rescued(bench):
     tree = await bench.workspace.check_out(BRANCH, await bench.base())
     own = commit(tree, {"app.py": "mine\n"})
     assert await bench.workspace.rescue(BRANCH, "run-1") == own
+
+
+async def test_a_filter_that_an_agent_wrote_into_the_mirror_is_not_run_by_later_checkouts(bench, tmp_path):
+    base, trap = await bench.base(), tmp_path / "trap"
+    tree = await bench.workspace.check_out(BRANCH, base)
+    (tree / ".gitattributes").write_text("* filter=evil merge=evil\n")
+    (tree / "app.py").write_text("two\n")
+    for name in ("filter.evil.clean", "filter.evil.smudge", "merge.evil.driver"):
+        git(tree, "config", name, f"touch {trap}; cat")
+    git(tree, "config", "core.fsmonitor", f"touch {trap}")
+    saved = await bench.save(base)
+    async with bench.workspace.clean_checkout("shop", saved) as checkout:
+        assert (checkout / "app.py").read_text() == "two\n"
+    assert not trap.exists()
+    assert git(tree, "config", "remote.origin.url") == str(bench.forge)
