@@ -1,6 +1,7 @@
 """`orch project`: which repositories the orchestrator works for."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -35,6 +36,12 @@ def add(
     agent_cli: Annotated[
         str | None, typer.Option("--agent-cli", metavar="KIND", help="claude, codex or script.")
     ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budget", metavar="SCOPE.LIMIT=N", help="A limit, such as item.cost_usd=20; again for each."
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Register a repository; its contract `.orchestrator.yml` is read from the base branch."""
@@ -50,6 +57,7 @@ def add(
             "agent_command": _executable(agent_command),
             # Naming an executable without a kind means the protocol that any executable can speak.
             "agent_cli": agent_cli or ("script" if agent_command else None),
+            "budgets": _budgets(budget or ()),
         }
     )
 
@@ -149,6 +157,18 @@ def _contract_cell(row: Json) -> str:
         return str(row["problem"])
     declared = row["contract"]
     return ", ".join(declared) if isinstance(declared, list) else "none"
+
+
+def _budgets(given: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Limits by scope; whether they are possible is said where the project is made."""
+    budgets: dict[str, dict[str, str]] = {}
+    for limit in given:
+        name, _, amount = limit.partition("=")
+        scope, _, measure = name.strip().partition(".")
+        if not (scope and measure and amount.strip()):
+            raise BadInput(f"{limit} is no budget; give one such as --budget item.cost_usd=20")
+        budgets.setdefault(scope, {})[measure] = amount.strip()
+    return budgets
 
 
 def _source(repository: str) -> str:
