@@ -14,6 +14,7 @@ from orchestrator.engine.advance import Door
 from orchestrator.engine.aftercare import Aftercare
 from orchestrator.engine.authors import Authors
 from orchestrator.engine.commitment import Commitment
+from orchestrator.engine.costs import Costs
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.dispatch import Dispatch
 from orchestrator.engine.evaluation import Evaluation
@@ -103,6 +104,13 @@ class App(Foundation):
             raise_bugs=raise_bugs,
         )
         self.engine = Engine(self.worker, self.sweeps, resume=self._resume)
+        self.costs = Costs(
+            store=self.store,
+            projects=self.projects,
+            clock=self.clock,
+            budgets=self.settings.budgets,
+            zone=self.settings.zone,
+        )
         self.overview = Overview(
             store=self.store,
             leases=self.leases,

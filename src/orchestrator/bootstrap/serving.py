@@ -49,6 +49,7 @@ def web_app(app: App, closing: Callable[[], bool] = lambda: False) -> FastAPI:
             desk=app.desk,
             store=app.store,
             overview=app.overview,
+            costs=app.costs,
             workspace=app.workspace,
             projects=app.projects,
             policy=app.policy,

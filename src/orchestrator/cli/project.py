@@ -1,6 +1,8 @@
 """`orch project`: which repositories the orchestrator works for."""
 
 import re
+from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Projects: the repositories that the orchestrator works for.", no_args_is_help=True)
 
 SECTIONS: Final = ("test", "smoke", "coverage", "security", "staging", "deploy", "post_deploy", "merge")
+
+
+class Sandbox(StrEnum):
+    """How agents may be locked in."""
+
+    NONE = "none"
+    BUBBLEWRAP = "bubblewrap"
 
 
 @app.command()
@@ -39,6 +48,19 @@ def add(
         list[str] | None,
         typer.Option("--author", metavar="NAME", help="Whose items start unread; again for each person."),
     ] = None,
+    sandbox: Annotated[
+        Sandbox | None, typer.Option("--sandbox", help="How agents are locked in; else ORCH_AGENT_SANDBOX.")
+    ] = None,
+    network: Annotated[
+        bool | None,
+        typer.Option("--network/--no-network", help="Whether agents that are locked in reach the network."),
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budget", metavar="SCOPE.LIMIT=N", help="A limit, such as item.cost_usd=20; again for each."
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Register a repository; its contract `.orchestrator.yml` is read from the base branch."""
@@ -55,6 +77,9 @@ def add(
             # Naming an executable without a kind means the protocol that any executable can speak.
             "agent_cli": agent_cli or ("script" if agent_command else None),
             "authors": tuple(author or ()),
+            "sandbox": sandbox.value if sandbox is not None else None,
+            "sandbox_network": network,
+            "budgets": _budgets(budget or ()),
         }
     )
 
@@ -154,6 +179,18 @@ def _contract_cell(row: Json) -> str:
         return str(row["problem"])
     declared = row["contract"]
     return ", ".join(declared) if isinstance(declared, list) else "none"
+
+
+def _budgets(given: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Limits by scope; whether they are possible is said where the project is made."""
+    budgets: dict[str, dict[str, str]] = {}
+    for limit in given:
+        name, _, amount = limit.partition("=")
+        scope, _, measure = name.strip().partition(".")
+        if not (scope and measure and amount.strip()):
+            raise BadInput(f"{limit} is no budget; give one such as --budget item.cost_usd=20")
+        budgets.setdefault(scope, {})[measure] = amount.strip()
+    return budgets
 
 
 def _source(repository: str) -> str:

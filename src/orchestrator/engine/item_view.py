@@ -233,6 +233,10 @@ def run_view(run: RunView) -> Json:
         "input_tokens": run.usage.input_tokens,
         "output_tokens": run.usage.output_tokens,
         "cost_usd": run.usage.cost_usd,
+        "cache_read_tokens": run.usage.cache_read_tokens,
+        "cache_write_tokens": run.usage.cache_write_tokens,
+        "cli": run.cli,
+        "cli_version": run.cli_version,
     }
 
 

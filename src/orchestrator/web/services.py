@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
 
+from orchestrator.engine.costs import Costs
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.overview import Overview
 from orchestrator.pipeline.decisions import Policy
@@ -34,6 +35,7 @@ class WebServices:
     desk: Desk
     store: Store
     overview: Overview
+    costs: Costs
     workspace: Workspace
     projects: ProjectRegistry
     policy: Policy

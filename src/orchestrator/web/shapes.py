@@ -1,6 +1,6 @@
 """The shapes of the API's answers; the pages are made from the same ones, so both tell the same."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -160,6 +160,10 @@ class RunDetails(Shape):
     input_tokens: int
     output_tokens: int
     cost_usd: float
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cli: str = ""
+    cli_version: str = ""
 
 
 class JobDetails(Shape):
@@ -273,6 +277,43 @@ class GateList(Shape):
     """All gates, in the order in which they are asked."""
 
     gates: list[GateDetails]
+
+
+class CostDetails(Shape):
+    """What the runs with one value of the key consumed; ``seconds`` are those of runs that have ended."""
+
+    key: str
+    runs: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost_usd: float
+    seconds: float
+
+
+class BudgetStanding(Shape):
+    """How much of a budget is used; ``of`` names the item, or the item and the role, that it is for."""
+
+    project: str
+    scope: str
+    of: str
+    measure: str
+    limit: float
+    spent: float
+    reserved: float
+    left: float
+
+
+class CostReport(Shape):
+    """What agents consumed, all together, and where the budgets in force stand."""
+
+    by: str
+    project: str | None
+    since: date | None
+    rows: list[CostDetails]
+    total: CostDetails
+    budgets: list[BudgetStanding]
 
 
 class EventDetails(Shape):

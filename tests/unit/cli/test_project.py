@@ -51,6 +51,38 @@ def test_what_cannot_be_registered_is_one_line(orch, tmp_path, words, told):
     assert orch("project", "list", "--json").json == []
 
 
+def test_budgets_are_given_one_by_one(orch, tmp_path):
+    repositories.made(tmp_path / "tally")
+    ran = orch(
+        *("project", "add", "tally", "--prefix", "TAL", "--json"),
+        *("--budget", "item.cost_usd=2.5", "--budget", "item.runs=9", "--budget", "day.wall_s=3600"),
+    )
+    wanted = {"item": {"cost_usd": 2.5, "runs": 9}, "day": {"wall_s": 3600}}
+    assert ran.json["budgets"] == wanted
+    assert orch("project", "list", "--json").json[0]["budgets"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ("plenty", "plenty is no budget"),
+        ("item=3", "item=3 is no budget"),
+        ("item.cost_usd=", "is no budget"),
+        ("item.cost_usd=much", "budgets.item.cost_usd"),
+        ("item.cost_usd=0", "budgets.item.cost_usd"),
+        ("item.mood=3", "budgets.item.mood"),
+        ("week.runs=3", "budgets.week"),
+        ("run.runs=3", "a run is one run"),
+    ],
+)
+def test_a_budget_that_is_not_possible_is_one_line(orch, tmp_path, budget, told):
+    repositories.made(tmp_path / "tally")
+    ran = orch("project", "add", "tally", "--prefix", "TAL", "--budget", budget)
+    assert ran.code == 2
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+
+
 def test_a_contract_that_is_wrong_is_refused_with_its_place(orch, tmp_path):
     repositories.made(tmp_path / "tally", {".orchestrator.yml": "test:\n  run: pytest\n  when: now\n"})
     ran = orch("project", "add", "tally", "--prefix", "TAL", "--json")

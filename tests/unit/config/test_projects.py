@@ -1,5 +1,7 @@
 """Projects: what is accepted, what is refused, and to which of them a mechanism applies."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from orchestrator.config.projects import make_project, scope_applies
@@ -53,6 +55,8 @@ def test_the_repository_is_read_off_the_address(address):
         ({"tracker": "jira"}, "tracker"),
         ({"tracker": "plane"}, "tracker_project: must be the id of the project in Plane"),
         ({"agent_models": {"king": "x"}}, "agent_models.king"),
+        ({"budgets": {"week": {}}}, "budgets.week"),
+        ({"budgets": {"run": {"runs": 2}}}, "budgets: a run is one run"),
         ({"time_zone": "Mars"}, "time_zone: must be a time zone"),
         ({"colour": "red"}, "colour"),
     ],
@@ -62,6 +66,16 @@ def test_a_bad_project_is_refused(change, message):
         make_project({**MINIMAL, **change})
     assert str(refused.value).startswith(message)
     assert "hush" not in str(refused.value)
+
+
+def test_a_project_keeps_its_own_budgets_and_time_zone():
+    given = {"budgets": {"item": {"cost_usd": 5}}, "time_zone": "Europe/Berlin"}
+    project = make_project({**MINIMAL, **given})
+    assert project.limits == {"item": {"cost_usd": 5.0}}
+    assert project.zone == ZoneInfo("Europe/Berlin")
+    assert make_project(project.model_dump(mode="json")) == project
+    plain = make_project(MINIMAL)
+    assert (plain.limits, plain.zone) == ({}, None)
 
 
 def test_the_orchestrators_own_repository_is_known_by_its_name():

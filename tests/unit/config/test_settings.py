@@ -1,13 +1,15 @@
 """Settings: names, defaults, paths and the ladders that are read off them."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from orchestrator.config.budgets import parse_budgets
 from orchestrator.config.groups.agents import ROLES, timeout_overrides
 from orchestrator.config.settings import GROUPS, Settings
 
@@ -193,7 +195,30 @@ def test_any_text_of_overrides_is_survived(text):
 
 def test_budgets_are_limits_by_scope():
     given = '{"item": {"cost_usd": 20, "runs": 9}, "day": {"tokens": 5}}'
-    assert Settings(budgets_json=given).budgets_json == given
-    for bad in ("{", "[]", '{"item": {"money": 1}}', '{"item": {"runs": 0}}'):
-        with pytest.raises(ValidationError, match="must be limits"):
-            Settings(budgets_json=bad)
+    settings = Settings(budgets_json=given)
+    assert settings.budgets_json == given
+    assert settings.budgets == {"item": {"cost_usd": 20.0, "runs": 9}, "day": {"tokens": 5}}
+    assert Settings().budgets == {}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["{", "[]", '{"item": {"money": 1}}', '{"item": {"runs": 0}}', '{"run": {"runs": 1}}', '{"week": {}}'],
+)
+def test_budgets_that_are_not_possible_are_refused(bad):
+    with pytest.raises(ValidationError, match="must be limits"):
+        Settings(budgets_json=bad)
+
+
+@given(st.text() | st.recursive(st.none() | st.integers() | st.floats(), st.lists).map(str))
+def test_any_text_of_budgets_is_read_or_refused(text):
+    try:
+        budgets = parse_budgets(text)
+    except ValueError:
+        return
+    assert all(amount > 0 for limits in budgets.values() for amount in limits.values())
+
+
+def test_a_day_of_a_budget_begins_in_the_zone_of_the_settings():
+    assert Settings().zone is UTC
+    assert Settings(time_zone="Europe/Berlin").zone == ZoneInfo("Europe/Berlin")

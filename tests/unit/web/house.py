@@ -4,13 +4,14 @@ import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, timedelta
 from functools import cache
 from pathlib import Path
 from typing import cast
 
 from orchestrator.config.projects import Project
 from orchestrator.engine.authors import Authors
+from orchestrator.engine.costs import Costs
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.intake import Intake
 from orchestrator.engine.overview import Limits, Overview
@@ -173,6 +174,13 @@ async def build(directory: Path, *names: str) -> House:
         desk=desk,
         store=store,
         overview=overview,
+        costs=Costs(
+            store=store,
+            projects=registry,
+            clock=clock,
+            budgets={"item": {"cost_usd": 20.0}, "day": {"runs": 9.0}},
+            zone=UTC,
+        ),
         workspace=workspace,
         projects=registry,
         policy=policy,

@@ -36,11 +36,28 @@ async def test_metrics_are_prometheus_text(client, house):
     assert 'orchestrator_agent_output_tokens{model="claude-opus-4",role="developer"} 42800.0' in lines
 
 
+async def test_costs_are_added_up_beside_the_budgets(client, house):
+    story = await sample.reviewed_twice(house)
+    report = (await client.get("/api/v1/costs", params={"by": "role"})).json()
+    (row,) = [row for row in report["rows"] if row["key"] == "developer"]
+    assert (row["runs"], row["output_tokens"]) == (2, 42800)
+    assert report["total"]["cost_usd"] == round(sum(row["cost_usd"] for row in report["rows"]), 6)
+    standing = {(row["scope"], row["of"]): row for row in report["budgets"]}
+    assert standing["item", story.id]["spent"] == report["total"]["cost_usd"]
+    assert standing["day", ""]["limit"] == 9
+
+
+async def test_costs_of_what_is_unknown_are_refused(client):
+    assert (await client.get("/api/v1/costs", params={"project": "nobody"})).status_code == 400
+    assert (await client.get("/api/v1/costs", params={"by": "mood"})).status_code in {400, 422}
+
+
 async def test_metrics_are_json_for_who_asks_for_it(client, house):
     await Story.begin(house, "Count me")
     figures = (await client.get("/metrics", headers={"Accept": "application/json"})).json()
     assert figures["items_by_stage"]["created"] == 1
     assert figures["runs"] == []
+    assert {row["scope"] for row in figures["budgets"]} == {"item", "day"}
 
 
 async def test_projects_are_listed_with_their_state(client, house):
@@ -102,6 +119,7 @@ PATHS = {
     "/api/v1/items/{item_id}/confirm-deploy": "post",
     "/api/v1/items/{item_id}/stop": "post",
     "/api/v1/items/{item_id}/retry": "post",
+    "/api/v1/costs": "get",
     "/api/v1/jobs": "get",
     "/api/v1/events": "get",
     "/api/v1/stream": "get",

@@ -47,7 +47,7 @@ async def metrics(request: Request, services: Given) -> Response:
     """Telemetry as Prometheus text; as JSON with ``Accept: application/json``."""
     figures = await services.overview.metrics()
     if "application/json" in request.headers.get("accept", ""):
-        return JSONResponse(figures)
+        return JSONResponse({**figures, "budgets": await services.costs.budgets()})
     return Response(_exposition(figures), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 

@@ -1,14 +1,16 @@
-"""Jobs, events, and the stream that tells of changes."""
+"""Jobs, events, costs, and the stream that tells of changes."""
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from orchestrator.engine.item_view import job_view
+from orchestrator.ports.store import CostKey
 from orchestrator.web.services import Given
-from orchestrator.web.shapes import EventDetails, EventList, JobDetails, JobList
+from orchestrator.web.shapes import CostReport, EventDetails, EventList, JobDetails, JobList
 from orchestrator.web.stream import changes
 
 router = APIRouter(prefix="/api/v1", tags=["ledger"])
@@ -40,6 +42,14 @@ async def events(services: Given, limit: Limit = 50) -> EventList:
             for event in rows
         ]
     )
+
+
+@router.get("/costs")
+async def costs(
+    services: Given, by: CostKey = CostKey.ITEM, project: str | None = None, since: date | None = None
+) -> CostReport:
+    """What agents consumed since a day, by item, role, model, day or project, and where the budgets stand."""
+    return CostReport.model_validate(await services.costs.spent(by, project=project, since=since))
 
 
 @router.get("/stream", response_class=StreamingResponse)
