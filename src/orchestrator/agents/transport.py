@@ -1,15 +1,27 @@
 """The only place that starts an agent CLI (LLM usage policy, rule 5)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 from orchestrator.agents.clis import Cli
 from orchestrator.agents.log import GrowingLog
 from orchestrator.errors import BadInput, Rejected
 from orchestrator.plumbing.processes import CommandSpec, ExitRecord, Processes, SupervisedRun
-from orchestrator.ports.agent import AgentOutcome, AgentTask, NotStarted, Progress
+from orchestrator.ports.agent import (
+    AgentOutcome,
+    AgentTask,
+    LogEvent,
+    LogKind,
+    NotStarted,
+    Progress,
+    Transcript,
+)
 from orchestrator.ports.clock import Clock
+
+UNNAMED: Final = "script"
+"""The kind of a run whose kind is not stored."""
 
 
 class CliTransport:
@@ -60,6 +72,14 @@ class CliTransport:
             reader.feed(line)
         return cli.judge(task, record, reader, None)
 
+    def transcript(self, kind: str) -> Transcript:
+        """How a person reads the log of a run of this kind of CLI (`ports.agent.Transcripts`).
+
+        Runs from before kinds were stored have none: they were scripts.
+        """
+        cli = self._clis.get(kind or UNNAMED)
+        return cli.transcript() if cli is not None else each_line_as_text
+
     async def stop(self, run_dir: Path) -> None:
         """End the run in ``run_dir`` with everything it started; ended already is no change."""
         run = await self._processes.attach(run_dir)
@@ -76,6 +96,11 @@ class CliTransport:
             grace=task.grace,
         )
         return await self._processes.start(task.run_dir, spec)
+
+
+def each_line_as_text(line: str) -> Sequence[LogEvent]:
+    """The transcript of a CLI that nothing is known of."""
+    return (LogEvent(LogKind.TEXT, line.rstrip()),) if line.strip() else ()
 
 
 def _was_never_started(record: ExitRecord) -> bool:

@@ -28,6 +28,7 @@ from orchestrator.engine.tracker_poll import TrackerPoll
 from orchestrator.gates import bind
 from orchestrator.jobs.worker import Worker
 from orchestrator.pipeline.ids import RunId
+from orchestrator.ports.agent import Transcripts
 from orchestrator.ports.producer import Producer
 from orchestrator.ports.queue import Handler, JobKind
 from orchestrator.store.runs import SqlRuns
@@ -52,6 +53,7 @@ class App(Foundation):
         self._open_desk()
         delivery = Delivery(self)
         agents = self._agents(agent_variables)
+        self.transcripts: Transcripts = agents.transcript
         table = delivery.producers(agents)
         self._table = producers(self) if producers is not None else table
         self._wire_engine(delivery, raise_bugs=raise_bugs)

@@ -230,8 +230,12 @@ def run_view(run: RunView) -> Json:
         "outcome": run.outcome,
         "model": run.model,
         "effort": run.effort,
+        "cli": run.cli,
+        "cli_version": run.cli_version,
         "input_tokens": run.usage.input_tokens,
         "output_tokens": run.usage.output_tokens,
+        "cache_read_tokens": run.usage.cache_read_tokens,
+        "cache_write_tokens": run.usage.cache_write_tokens,
         "cost_usd": run.usage.cost_usd,
     }
 
