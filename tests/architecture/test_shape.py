@@ -19,7 +19,7 @@ GATHERERS = {
     "bootstrap/app.py": "the composition root names every concrete class",
     "bootstrap/delivery.py": "the part of the composition root below gates and producers",
     "bootstrap/foundation.py": "the part of the composition root that opens the neighbours",
-    "cli/main.py": "the command tree names every command",
+    "cli/tree.py": "the command tree names every command",
     "gates/__init__.py": "the registry names every gate",
 }
 # Who may start a process. What a person runs in the demo is started through plumbing as well.

@@ -171,6 +171,13 @@
 
   const streams = new Map();
 
+  function changedLine(line) {
+    const node = document.createElement("span");
+    node.className = { "+": "line line-new", "-": "line line-old" }[line[0]] || "line";
+    node.textContent = line;
+    return node;
+  }
+
   function eventNode(one) {
     const rich = one.detail || one.more;
     const form = document.querySelector(`template[data-event${rich ? "-detail" : ""}="${CSS.escape(one.kind)}"]`);
@@ -178,7 +185,9 @@
     node.dataset.index = one.index;
     node.querySelector(".event-words").textContent = one.text;
     if (rich) {
-      node.querySelector(".event-detail").textContent = one.detail;
+      const detail = node.querySelector(".event-detail");
+      if (one.kind === "edit") detail.append(...one.detail.split("\n").map(changedLine));
+      else detail.textContent = one.detail;
       const more = node.querySelector(".event-more");
       if (one.more) more.textContent = `${one.more.toLocaleString("en")} more characters in the log`;
       else more.remove();
