@@ -88,6 +88,7 @@ async def print_events(
     last = before[-2].id if len(before) > 1 else 0
     if not before:
         remark(f"no agent has worked on {wanted} yet; its first run is waited for")
+    held = ""
     while True:
         # Looked at before the runs, so that all runs are told that there were until its end.
         over = await _is_over(app, wanted)
@@ -96,6 +97,7 @@ async def print_events(
             last = run.id
         if over:
             return
+        held = await _remark_hold(app, wanted, held)
         await app.clock.sleep(PAUSE)
 
 
@@ -115,6 +117,16 @@ async def _print_run(app: "App", shown: "Shown", item: WorkItemId, run: "RunView
             await app.clock.sleep(PAUSE)
     if run.finished_at is not None:
         shown.ended(run)
+
+
+async def _remark_hold(app: "App", item: WorkItemId, told: str) -> str:
+    """Say why no further run comes, once for each reason; the reason that stands now, empty without one."""
+    hold = await app.store.transact(lambda tx: tx.facts.hold(known_item(tx, item).task_id))
+    if hold is None:
+        return ""
+    if hold.reason != told:
+        remark(f"{item} is on hold: {hold.reason}; who can unblock it: {hold.who_can_unblock}")
+    return hold.reason
 
 
 async def _is_over(app: "App", item: WorkItemId) -> bool:

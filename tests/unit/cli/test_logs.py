@@ -108,6 +108,10 @@ class Watcher:
         assert self._process.stdout is not None
         return self._process.stdout.readline().rstrip("\n")
 
+    def remark(self) -> str:
+        assert self._process.stderr is not None
+        return self._process.stderr.readline()
+
     def end(self) -> tuple[int, str]:
         """The exit code, and what came after the lines that were read."""
         out, _ = self._process.communicate(timeout=60)
@@ -142,6 +146,15 @@ def test_following_goes_from_run_to_run_until_the_item_ends(tally, runs):
         other.write_text("two\n")
         assert watcher.line() == "• two"
         assert tally("item", "stop", "TAL-1").code == 0
+        assert watcher.end() == (0, "")
+
+
+def test_who_follows_an_item_on_hold_is_told_so(tally):
+    tally("item", "new", "x" * 81)
+    with Watcher("TAL-2", "-f") as watcher:
+        assert "no agent has worked on TAL-2 yet" in watcher.remark()
+        assert "TAL-2 is on hold: QG-0" in watcher.remark()
+        tally("item", "stop", "TAL-2")
         assert watcher.end() == (0, "")
 
 
