@@ -8,6 +8,7 @@ from orchestrator.pipeline.verdicts import FailureClass, WaitsFor
 from orchestrator.ports.agent import Usage
 from tests.unit.web.house import House
 from tests.unit.web.stories import Story
+from tests.unit.web.transcripts import DEVELOPING
 
 MIN = timedelta(minutes=1)
 
@@ -265,7 +266,7 @@ async def developing_on(house: House, project: str) -> Story:
     await through_analysis(story)
     await through_architecture(story)
     job = await story.order()
-    await story.start_run(job, "Reading src/invoices.py\nWriting src/export.py\nRunning the tests\n")
+    await story.start_run(job, DEVELOPING)
     return story
 
 

@@ -88,6 +88,8 @@ async def test_a_run_is_settled_once(rig):
     rig.pass_time(seconds=90)
     await rig.store.transact(lambda tx: tx.runs.end(run_id, exit_code=1, outcome="failed", usage=Usage()))
     (view,) = await rig.store.transact(lambda tx: tx.runs.of_item(item.task_id))
+    assert await rig.store.transact(lambda tx: tx.runs.get(run_id)) == view
+    assert await rig.store.transact(lambda tx: tx.runs.get(RunId(run_id + 1))) is None
     assert (view.exit_code, view.outcome, view.usage) == (0, "finished", usage)
     assert view.finished_at - view.started_at == timedelta(seconds=90)
     assert (view.role, view.stage, view.model, view.effort) == ("developer", "created", "m-1", "high")

@@ -117,9 +117,9 @@ def test_an_item_that_another_process_files_is_worked_on(installation, server):
         log.kill()
     assert kinds[0]["kind"] == "created"
     last = time.monotonic() + 30
-    while not installation.json("item", "show", "TAL-1")["runs"]:
+    while not (runs := installation.json("item", "show", "TAL-1")["runs"]):
         assert time.monotonic() < last, "no run was begun"
-    shown = installation.orch("item", "logs", "TAL-1", "-f")
+    shown = installation.orch("item", "logs", "TAL-1", "-f", "--run", str(runs[0]["id"]))
     assert "looked at TAL-1" in shown.stdout
     assert "sesame" not in shown.stdout
     stopped = installation.json("item", "stop", "TAL-1", "--reason", "enough")

@@ -1,10 +1,11 @@
 """The only place that starts an agent CLI (LLM usage policy, rule 5)."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import structlog
 
@@ -19,6 +20,8 @@ from orchestrator.ports.agent import (
     AgentOutcome,
     AgentTask,
     BudgetReached,
+    LogEvent,
+    LogKind,
     NotStarted,
     Progress,
     Transcript,
@@ -27,6 +30,9 @@ from orchestrator.ports.agent import (
 from orchestrator.ports.clock import Clock
 
 log = structlog.get_logger(__name__)
+
+UNNAMED: Final = "script"
+"""The kind of a run whose kind is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +95,6 @@ class CliTransport:
             raise Rejected(problem)
         return said
 
-    def transcript(self, cli: str) -> Transcript:
-        """How the log of a run of that kind is read by a person; of an unknown kind: as plain text."""
-        kind = self._kinds.clis.get(cli or self._kinds.default) or self._kinds.clis[self._kinds.default]
-        return kind.transcript()
-
     async def run(self, task: AgentTask, progress: Progress | None = None) -> AgentOutcome:
         """Run (or re-attach to) the attempt and wait for its end; cancelling leaves the agent at work.
 
@@ -113,6 +114,14 @@ class CliTransport:
         outcome = _judged(cli, task, record, reader)
         await asyncio.to_thread(mask_log, run.log_path)
         return outcome
+
+    def transcript(self, kind: str) -> Transcript:
+        """How a person reads the log of a run of this kind of CLI (`ports.agent.Transcripts`).
+
+        Runs from before kinds were stored have none: they were scripts.
+        """
+        cli = self._kinds.clis.get(kind or UNNAMED)
+        return cli.transcript() if cli is not None else each_line_as_text
 
     async def stop(self, run_dir: Path) -> None:
         """End the run in ``run_dir`` with everything it started; ended already is no change."""
@@ -178,6 +187,11 @@ def _judged(cli: Cli, task: AgentTask, record: ExitRecord, reader: Reader) -> Ag
     if record.timed_out and wall is not None:
         return BudgetReached(reader.usage, f"{wall.budget} is used up", record.exit_code)
     return cli.judge(task, record, reader, ended)
+
+
+def each_line_as_text(line: str) -> Sequence[LogEvent]:
+    """The transcript of a CLI that nothing is known of."""
+    return (LogEvent(LogKind.TEXT, line.rstrip()),) if line.strip() else ()
 
 
 def _was_never_started(record: ExitRecord) -> bool:

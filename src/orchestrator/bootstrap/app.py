@@ -28,6 +28,7 @@ from orchestrator.engine.tracker_poll import TrackerPoll
 from orchestrator.gates import bind
 from orchestrator.jobs.worker import Worker
 from orchestrator.pipeline.ids import RunId
+from orchestrator.ports.agent import Transcripts
 from orchestrator.ports.producer import Producer
 from orchestrator.ports.queue import Handler, JobKind
 from orchestrator.producers.agent_run.admission import breaker_key
@@ -55,6 +56,7 @@ class App(Foundation):
         delivery = Delivery(self)
         self._agents = Agents(self, agent_variables)
         self.agents = self._agents.transport
+        self.transcripts: Transcripts = self.agents.transcript
         table = delivery.producers(self._agents.producers())
         self._table = producers(self) if producers is not None else table
         self._wire_engine(delivery, raise_bugs=raise_bugs)

@@ -58,6 +58,7 @@ def web_app(app: App, closing: Callable[[], bool] = lambda: False) -> FastAPI:
             version=__version__,
             secret=app.ids.new().encode(),
             log_of=app.log_of,
+            transcripts=app.transcripts,
             redact=redact,
             changed=app.store.database.changes_elsewhere,
             hosts=frozenset({app.settings.host}),

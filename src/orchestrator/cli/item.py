@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from orchestrator.cli import item_text
+from orchestrator.cli.logs import logs
 from orchestrator.cli.output import AsJson, Json, print_json, remark
 from orchestrator.cli.session import By, perform, person
 from orchestrator.errors import BadInput
@@ -185,20 +186,7 @@ def stop(
     _request(lambda app: app.desk.stop(item.upper(), by=who, reason=reason), json=json)
 
 
-@app.command()
-def logs(
-    item: ItemId,
-    *,
-    run: Annotated[
-        int | None, typer.Option("--run", metavar="N", help="Id of the run; else the newest.")
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print until the run ends.")] = False,
-    json: AsJson = False,
-) -> None:
-    """Print the log of a run of an agent, with secrets masked."""
-    from orchestrator.cli import following
-
-    perform(lambda app: following.print_log(app, item.upper(), run, follow=follow, json=json))
+app.command()(logs)
 
 
 @app.command()

@@ -5,7 +5,20 @@ from typing import Annotated, Final
 import typer
 
 from orchestrator import __version__
-from orchestrator.cli import config, costs, db, demo, doctor, events, gates, item, project, queue, serve
+from orchestrator.cli import (
+    config,
+    costs,
+    db,
+    demo,
+    doctor,
+    events,
+    gates,
+    item,
+    logs,
+    project,
+    queue,
+    serve,
+)
 from orchestrator.cli.output import say
 
 EPILOG: Final = (
@@ -27,6 +40,7 @@ app.command()(serve.serve)
 app.command()(doctor.doctor)
 app.command()(queue.queue)
 app.command()(costs.costs)
+app.command()(logs.logs)
 app.command(name="config")(config.show)
 app.add_typer(item.app, name="item")
 app.add_typer(project.app, name="project")

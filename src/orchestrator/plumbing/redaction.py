@@ -101,6 +101,11 @@ class LineRedactor:
         self._redactor = redactor if redactor is not None else PROCESS
         self._in_key = False
 
+    @property
+    def in_key(self) -> bool:
+        """Whether the lines so far end within a private key."""
+        return self._in_key
+
     def redact(self, line: str) -> str:
         """The next line, masked."""
         tail = line

@@ -117,6 +117,11 @@ class SqlRuns:
         figures = {} if usage is None else _figures(usage)
         self._unit.write(agent_runs.update().where(*going).values(settled | figures))
 
+    def get(self, run_id: RunId) -> RunView | None:
+        """The attempt with this id; ``None`` when there is none."""
+        rows = self._unit.rows(select(agent_runs).where(agent_runs.c.id == run_id))
+        return _view(rows[0]) if rows else None
+
     def of_item(self, task_id: TaskId) -> Sequence[RunView]:
         """The attempts for the item, oldest first."""
         mine = select(agent_runs).where(agent_runs.c.task_id == task_id).order_by(agent_runs.c.id)

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from orchestrator.web import errors
-from orchestrator.web.api import actions, installation, items, ledger
+from orchestrator.web.api import actions, installation, items, ledger, runs
 from orchestrator.web.dashboard import buttons, pages
 from orchestrator.web.documents import Documents
 from orchestrator.web.security import Guard
@@ -35,7 +35,7 @@ def create_app(services: WebServices) -> FastAPI:
     )
     app.state.services = services
     app.state.documents = Documents(services.workspace)
-    for router in (installation.router, items.router, actions.router, ledger.router):
+    for router in (installation.router, items.router, actions.router, ledger.router, runs.router):
         app.include_router(router)
     for router in (pages.router, buttons.router):
         app.include_router(router, include_in_schema=False)

@@ -9,9 +9,6 @@ from orchestrator.web.services import WebServices
 CHUNK: Final = 256 * 1024
 """Bytes of a log that one answer carries at most."""
 
-TAIL: Final = 12 * 1024
-"""Bytes of the end of a log that a page shows at once."""
-
 _LOOKBACK: Final = 16 * 1024
 """Bytes before a chunk that are masked together with it: a private key has many lines."""
 
@@ -47,19 +44,6 @@ def read_log(services: WebServices, path: Path, offset: int, *, whole: bool) -> 
     if data and (begin or start == 0):
         before, data = before[:begin], before[begin:] + data
     return Chunk(_masked(services, before, data), following)
-
-
-def read_tail(services: WebServices, path: Path | None, *, whole: bool) -> Chunk:
-    """The last lines of the log, as far as a page shows them."""
-    if path is None or not path.is_file():
-        return Chunk()
-    size = path.stat().st_size
-    if size <= TAIL:
-        return read_log(services, path, 0, whole=whole)
-    with path.open("rb") as log:
-        log.seek(size - TAIL)
-        skipped = log.readline()
-    return read_log(services, path, size - TAIL + len(skipped), whole=whole)
 
 
 def _masked(services: WebServices, before: bytes, data: bytes) -> str:

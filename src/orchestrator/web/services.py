@@ -11,6 +11,7 @@ from orchestrator.engine.costs import Costs
 from orchestrator.engine.desk import Desk
 from orchestrator.engine.overview import Overview
 from orchestrator.pipeline.decisions import Policy
+from orchestrator.ports.agent import Transcripts
 from orchestrator.ports.clock import Clock, Ids
 from orchestrator.ports.projects import ProjectRegistry
 from orchestrator.ports.store import Store
@@ -26,10 +27,11 @@ class WebServices:
     """Everything that a page reads or does goes through these.
 
     ``secret`` signs form tokens and is fresh for each process. ``log_of`` finds the log of a run by its id,
-    ``redact`` masks secrets in text that is shown, ``changed`` gives a number that differs when another
-    process has changed the database. ``hosts`` are the names, besides those of this machine's loopback, under
-    which the server may be addressed, ``person`` is who presses the buttons of the dashboard, ``closing``
-    says that the server shuts down, so that streams end.
+    ``transcripts`` gives the way to read the logs of a kind of agent CLI, ``redact`` masks secrets in text
+    that is shown, ``changed`` gives a number that differs when another process has changed the database.
+    ``hosts`` are the names, besides those of this machine's loopback, under which the server may be
+    addressed, ``person`` is who presses the buttons of the dashboard, ``closing`` says that the server shuts
+    down, so that streams end.
     """
 
     desk: Desk
@@ -44,6 +46,7 @@ class WebServices:
     version: str
     secret: bytes
     log_of: Callable[[int], Path | None]
+    transcripts: Transcripts
     redact: Callable[[str], str]
     changed: Callable[[], int]
     hosts: frozenset[str] = frozenset()

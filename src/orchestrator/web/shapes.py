@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.pipeline.stages import Stage, Track
+from orchestrator.ports.agent import LogKind
 
 
 class Shape(BaseModel):
@@ -146,7 +147,11 @@ class RoundDetails(Shape):
 
 
 class RunDetails(Shape):
-    """One attempt of an agent: with what, how it ended, and what it cost (US dollars)."""
+    """One attempt of an agent: with what, how it ended, and what it cost (US dollars).
+
+    While it is going on, tokens and cost are those so far. ``input_tokens`` are those that were neither read
+    from the provider's cache nor written to it.
+    """
 
     id: int
     role: str
@@ -157,13 +162,56 @@ class RunDetails(Shape):
     outcome: str
     model: str | None
     effort: str | None
+    cli: str
+    cli_version: str
     input_tokens: int
     output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
     cost_usd: float
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cli: str = ""
     cli_version: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, in whatever way they were read or written."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+
+class RunEvent(Shape):
+    """One readable event of a run's log, secrets masked.
+
+    ``index`` grows along the log, with gaps. ``text`` is one line, ``detail`` whatever more there is to see;
+    ``more`` is how many characters of the two were left out.
+    """
+
+    index: int
+    kind: LogKind
+    text: str
+    detail: str = ""
+    more: int = 0
+
+
+class RunEvents(Shape):
+    """Events of a run: ``after=next`` asks for those that follow; ``over`` says that none will."""
+
+    run: int
+    events: list[RunEvent]
+    next: int
+    over: bool
+
+
+class RunEnd(Shape):
+    """How a run ended, and what it consumed; the last message of its stream."""
+
+    run: int
+    outcome: str
+    exit_code: int | None
+    tokens: int
+    cost_usd: float
+    seconds: float
 
 
 class JobDetails(Shape):

@@ -17,7 +17,15 @@ from orchestrator.agents.versions import Versions
 from orchestrator.errors import BadInput
 from orchestrator.plumbing.processes import Processes
 from orchestrator.plumbing.processes.leftovers import RUN_VARIABLE
-from orchestrator.ports.agent import AgentFailed, Finished, LimitReached, NotStarted, Usage
+from orchestrator.ports.agent import (
+    AgentFailed,
+    Finished,
+    LimitReached,
+    LogEvent,
+    LogKind,
+    NotStarted,
+    Usage,
+)
 from orchestrator.testing.clock import ManualClock
 from tests.unit.agents.scripts import script
 from tests.unit.plumbing.processes.support import eventually, lives, pid_in
@@ -181,3 +189,17 @@ async def test_a_task_may_name_another_kind_of_cli(task, tmp_path):
 def test_a_default_that_is_no_kind_is_refused():
     with pytest.raises(BadInput, match="'claude' is no kind"):
         Kinds({}, "claude")
+
+
+@pytest.mark.parametrize("kind", ["script", ""])
+def test_the_log_of_a_script_tells_what_it_counted(tmp_path, kind):
+    told = transport(tmp_path).transcript(kind)
+    assert told('{"usage": {"input": 5, "output": 2, "cost_usd": 0.5}}') == (
+        LogEvent(LogKind.COST, "7 tokens, $0.5000"),
+    )
+
+
+def test_each_line_of_an_unknown_kind_is_a_text(tmp_path):
+    told = transport(tmp_path).transcript("another")
+    assert told('{"usage": {"input": 5}} ') == (LogEvent(LogKind.TEXT, '{"usage": {"input": 5}}'),)
+    assert told("  ") == ()

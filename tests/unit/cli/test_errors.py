@@ -45,7 +45,7 @@ def test_a_group_without_a_command_shows_its_help(orch, group):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["bogus"], "orch: No such command 'bogus'; 'orch --help' says how\n"),
+        (["frobnicate"], "orch: No such command 'frobnicate'; 'orch --help' says how\n"),
         (["item", "new"], "orch: Missing argument 'TITLE'; 'orch item new --help' says how\n"),
         (["item", "reject", "A-1"], "orch: Missing option '--comment'; 'orch item reject --help' says how\n"),
     ],

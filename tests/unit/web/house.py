@@ -30,6 +30,7 @@ from orchestrator.store.queue_sqlite import SqlQueue
 from orchestrator.testing.clock import SequentialIds
 from orchestrator.trackers.board import BoardTracker
 from orchestrator.web.services import WebServices
+from tests.unit.web.transcripts import told
 
 
 class ShiftedClock(SystemClock):
@@ -189,6 +190,7 @@ async def build(directory: Path, *names: str) -> House:
         version="1.2.3",
         secret=b"a secret of this process",
         log_of=lambda run: path if (path := logs / f"{run}.log").exists() else None,
+        transcripts=lambda kind: told,
         redact=redact,
         changed=lambda: 0,
         person="anna",

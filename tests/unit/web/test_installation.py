@@ -114,6 +114,8 @@ PATHS = {
     "/api/v1/items/{item_id}/artifacts/{path}": "get",
     "/api/v1/items/{item_id}/runs": "get",
     "/api/v1/runs/{run_id}/log": "get",
+    "/api/v1/runs/{run_id}/events": "get",
+    "/api/v1/runs/{run_id}/stream": "get",
     "/api/v1/items/{item_id}/approve": "post",
     "/api/v1/items/{item_id}/reject": "post",
     "/api/v1/items/{item_id}/confirm-deploy": "post",

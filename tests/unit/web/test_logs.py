@@ -1,6 +1,6 @@
 import pytest
 
-from orchestrator.web.logs import CHUNK, TAIL, read_tail
+from orchestrator.web.logs import CHUNK
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA\n" * 20 + "-----END RSA PRIVATE KEY-----\n"
 
@@ -71,11 +71,3 @@ async def test_one_endless_line_does_not_stop_the_reader(client, log):
 async def test_a_run_without_log_is_404(client):
     answer = await client.get("/api/v1/runs/8/log")
     assert (answer.status_code, answer.json()) == (404, {"error": "run 8 has no log"})
-
-
-def test_the_tail_begins_with_a_whole_line(house, log):
-    log.write_bytes(b"".join(b"%098d\n" % number for number in range(500)))
-    tail = read_tail(house.services, log, whole=False)
-    assert tail.next == 500 * 99
-    assert len(tail.text) % 99 == 0
-    assert TAIL - 99 <= len(tail.text) <= TAIL

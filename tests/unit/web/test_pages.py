@@ -214,11 +214,11 @@ async def test_documents_follow_the_branch(browser, house):
     assert 'href="http://elsewhere.example/x.png" rel="noopener noreferrer">a picture</a>' in page.text
 
 
-async def test_a_running_agent_shows_the_end_of_its_log(browser, house):
+async def test_a_running_agent_shows_its_last_events(browser, house):
     story = await sample.developing_on(house, "sample")
     page = await browser.get(f"/items/{story.id}")
-    assert "Writing src/export.py" in page.text
-    assert re.search(r'data-log="/api/v1/runs/\d+/log" data-offset="\d\d+">', page.text)
+    assert "Amounts need two decimals." in page.text
+    assert re.search(r'data-stream="/api/v1/runs/\d+/stream" data-after="\d\d+">', page.text)
 
 
 async def test_the_queue_page_shows_jobs_and_every_mechanism(browser, house):

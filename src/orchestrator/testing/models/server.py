@@ -59,7 +59,7 @@ class ModelEndpoint(ABC):
 
     @property
     def completed(self) -> Mapping[str, TokenUsage]:
-        """The part of it that belongs to answers which went out to their end: what every CLI counts itself."""
+        """The part of it that belongs to answers which went out whole: what every CLI counts itself."""
         return self.account.completed
 
     @property

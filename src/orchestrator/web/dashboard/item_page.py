@@ -8,9 +8,10 @@ from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import TERMINAL, Stage
 from orchestrator.ports.subjects import ANALYSIS_DOCUMENTS, analysis_subject
 from orchestrator.web.dashboard.progress import Entry, Step, told, way
-from orchestrator.web.documents import Documents, Page
-from orchestrator.web.items import read_item
-from orchestrator.web.logs import Chunk, read_tail
+from orchestrator.web.documents import Documents
+from orchestrator.web.documents import Page as Document
+from orchestrator.web.items import Unknown, read_item
+from orchestrator.web.runs import Page, read_page
 from orchestrator.web.services import WebServices
 from orchestrator.web.shapes import ItemDetails, RunDetails
 
@@ -30,17 +31,17 @@ class Choices:
 class Papers:
     """The documents of the item, or why they cannot be shown at the moment."""
 
-    pages: Sequence[Page] = ()
+    pages: Sequence[Document] = ()
     seen: str = ""
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run, and the end of its log while it is going on."""
+    """A run, and the last events of its log while it is going on; those of an ended one are read later."""
 
     run: RunDetails
-    tail: Chunk
+    log: Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ class ItemPage:
     @property
     def tokens(self) -> int:
         """Tokens of all runs, read and written."""
-        return sum(run.input_tokens + run.output_tokens for run in self.item.runs)
+        return sum(run.tokens for run in self.item.runs)
 
-    def is_open(self, page: Page) -> bool:
+    def is_open(self, page: Document) -> bool:
         """Whether a document stands open: those that a person is asked to approve."""
         return self.choices.decide and page.ref.row is not None and page.ref.row.number in ANALYSIS_DOCUMENTS
 
@@ -73,7 +74,7 @@ async def open_item(services: WebServices, documents: Documents, item: WorkItem)
         steps=way(details, services.clock.now()),
         story=told(details.timeline),
         papers=papers,
-        runs=[_run_row(services, run) for run in reversed(details.runs)],
+        runs=[await _run_row(services, run) for run in reversed(details.runs)],
         choices=_choices(details, papers),
     )
 
@@ -103,7 +104,31 @@ def _choices(item: ItemDetails, papers: Papers) -> Choices:
     )
 
 
-def _run_row(services: WebServices, run: RunDetails) -> RunRow:
+async def _run_row(services: WebServices, run: RunDetails) -> RunRow:
     if run.finished_at is not None:
-        return RunRow(run, Chunk())
-    return RunRow(run, read_tail(services, services.log_of(run.id), whole=False))
+        return RunRow(run, Page())
+    return RunRow(run, await read_page(services, run.id, None, ended=False))
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One run of an item, with the events at the end of its log or before some place in it."""
+
+    item: ItemDetails
+    run: RunDetails
+    log: Page
+    before: int | None
+
+
+async def open_run(services: WebServices, item: WorkItem, run_id: int, before: int | None) -> RunPage:
+    """Read what the page of a run shows.
+
+    Raises:
+        Unknown: the item has no such run.
+    """
+    details = await read_item(services, item)
+    for run in details.runs:
+        if run.id == run_id:
+            log = await read_page(services, run_id, before, ended=run.finished_at is not None)
+            return RunPage(details, run, log, before)
+    raise Unknown(f"{item.id} has no run {run_id}")

@@ -1,14 +1,17 @@
-"""The pages: board, item, form for a new item, queue."""
+"""The pages: board, item, run, form for a new item, queue."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from orchestrator.errors import BadInput
 from orchestrator.web.api.items import Found, Reader
 from orchestrator.web.dashboard.board import ENDED_SHOWN, lay_out
-from orchestrator.web.dashboard.item_page import open_item
+from orchestrator.web.dashboard.item_page import open_item, open_run
 from orchestrator.web.dashboard.views import render
 from orchestrator.web.items import Unknown, count_by_stage, read_board
+from orchestrator.web.runs import LARGEST_INDEX
 from orchestrator.web.services import Given
 
 router = APIRouter(default_response_class=HTMLResponse)
@@ -52,6 +55,19 @@ async def form(
 async def item_page(request: Request, item: Found, services: Given, documents: Reader) -> HTMLResponse:
     """One item: why it is here, what may be done, and everything that happened."""
     return render(request, "item.html", page=await open_item(services, documents, item))
+
+
+@router.get("/items/{item_id}/runs/{run_id}")
+async def run_page(
+    request: Request,
+    item: Found,
+    services: Given,
+    *,
+    run_id: int,
+    before: Annotated[int | None, Query(ge=0, le=LARGEST_INDEX)] = None,
+) -> HTMLResponse:
+    """One run of an agent with the events of its log."""
+    return render(request, "run.html", page=await open_run(services, item, run_id, before))
 
 
 @router.get("/dashboard/queue")

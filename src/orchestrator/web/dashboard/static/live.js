@@ -7,7 +7,8 @@
   const light = document.getElementById("live");
   const lightText = document.getElementById("live-text");
   const AGO_EVERY = 10000;
-  const LOG_EVERY = 1000;
+  const EVENTS_PAUSE = 50;
+  const EVENTS_KEPT = 600;
   const REFRESH_PAUSE = 300;
 
   // ---- replacing what differs
@@ -71,10 +72,7 @@
       if (from.data !== to.data) from.data = to.data;
       return;
     }
-    if (from.hasAttribute("data-keep")) {
-      from.toggleAttribute("data-ended", to.hasAttribute("data-ended"));
-      return;
-    }
+    if (from.hasAttribute("data-keep")) return;
     copyAttributes(from, to);
     copyChildren(from, to);
   }
@@ -95,7 +93,7 @@
         become(main, page.getElementById("main"));
         document.title = page.title;
         readClock();
-        followLogs();
+        watchRuns();
       }
     } catch {
       show("offline");
@@ -126,6 +124,7 @@
       show("live");
       if (missed) refresh();
       missed = true;
+      watchRuns();
     });
     source.addEventListener("changed", refresh);
     source.addEventListener("error", () => show("offline"));
@@ -139,6 +138,7 @@
     } else if (!source) {
       listen();
     }
+    watchRuns();
   }
 
   // ---- times, told by the server's clock
@@ -167,44 +167,148 @@
     }
   }
 
-  // ---- logs that are being written
+  // ---- events of runs
 
-  const followed = new WeakSet();
+  const streams = new Map();
 
-  async function follow(log) {
-    const details = log.closest("details");
-    while (log.isConnected) {
-      const ended = log.hasAttribute("data-ended");
-      if (!details || details.open) {
-        const more = await readOn(log, ended);
-        if (ended && !more) return;
-        if (more) continue;
+  function changedLine(line) {
+    const node = document.createElement("span");
+    node.className = { "+": "line line-new", "-": "line line-old" }[line[0]] || "line";
+    node.textContent = line;
+    return node;
+  }
+
+  function eventNode(one) {
+    const rich = one.detail || one.more;
+    const form = document.querySelector(`template[data-event${rich ? "-detail" : ""}="${CSS.escape(one.kind)}"]`);
+    const node = document.importNode(form.content.firstElementChild, true);
+    node.dataset.index = one.index;
+    node.querySelector(".event-words").textContent = one.text;
+    if (rich) {
+      const detail = node.querySelector(".event-detail");
+      if (one.kind === "edit") detail.append(...one.detail.split("\n").map(changedLine));
+      else detail.textContent = one.detail;
+      const more = node.querySelector(".event-more");
+      if (one.more) more.textContent = `${one.more.toLocaleString("en")} more characters in the log`;
+      else more.remove();
+    }
+    return node;
+  }
+
+  const isAtEnd = (list) => list.scrollTop + list.clientHeight >= list.scrollHeight - 24;
+
+  const toEnd = (list) => {
+    list.scrollTop = list.scrollHeight;
+  };
+
+  // A long run must not fill the memory: what is dropped here is among the earlier events again.
+  function dropOldest(list) {
+    if (list.children.length <= EVENTS_KEPT) return;
+    while (list.children.length > EVENTS_KEPT) list.firstElementChild.remove();
+    const earlier = list.parentElement.querySelector(".events-earlier");
+    const link = earlier.querySelector("a");
+    link.href = `${link.pathname}?before=${list.firstElementChild.dataset.index}`;
+    earlier.hidden = false;
+  }
+
+  function add(list, events) {
+    const follows = isAtEnd(list);
+    list.append(...events.map(eventNode));
+    if (!follows) return;
+    dropOldest(list);
+    toEnd(list);
+  }
+
+  function stream(list) {
+    const heard = new EventSource(`${list.dataset.stream}?after=${list.dataset.after}`);
+    let waiting = [];
+    const show = () => {
+      add(list, waiting);
+      waiting = [];
+    };
+    heard.addEventListener("entry", (message) => {
+      list.dataset.after = message.lastEventId;
+      waiting.push(JSON.parse(message.data));
+      if (waiting.length === 1) setTimeout(show, EVENTS_PAUSE);
+    });
+    heard.addEventListener("end", () => {
+      heard.close();
+      streams.delete(list);
+      delete list.dataset.stream;
+    });
+    streams.set(list, heard);
+  }
+
+  const isWatched = (list) => {
+    const details = list.closest("details.run");
+    return list.isConnected && !document.hidden && (!details || details.open);
+  };
+
+  // Connections to one server are few: only what is looked at is streamed.
+  function watchRuns() {
+    for (const [list, heard] of streams) {
+      if (isWatched(list) && heard.readyState !== EventSource.CLOSED) continue;
+      heard.close();
+      streams.delete(list);
+    }
+    for (const list of document.querySelectorAll(".events[data-stream]")) {
+      if (!streams.has(list) && isWatched(list)) {
+        toEnd(list);
+        stream(list);
       }
-      await new Promise((resolve) => setTimeout(resolve, LOG_EVERY));
     }
   }
 
-  async function readOn(log, ended) {
-    const offset = Number(log.dataset.offset);
-    const answer = await fetch(`${log.dataset.log}?offset=${offset}&whole=${ended}`).catch(() => null);
-    if (!answer?.ok) return false;
-    const text = await answer.text();
-    const next = Number(answer.headers.get("X-Next-Offset"));
-    const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 24;
-    log.append(text);
-    log.dataset.offset = next;
-    if (atEnd) log.scrollTop = log.scrollHeight;
-    return next > offset;
+  async function runPage(address) {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
+    if (!answer?.ok) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".run-log");
   }
 
-  function followLogs() {
-    for (const log of document.querySelectorAll("pre[data-log]")) {
-      if (followed.has(log)) continue;
-      followed.add(log);
-      log.scrollTop = log.scrollHeight;
-      follow(log);
+  async function load(log) {
+    const address = log.dataset.load;
+    delete log.dataset.load;
+    const read = await runPage(address);
+    if (!read) {
+      log.dataset.load = address;
+      return;
     }
+    log.replaceChildren(...read.childNodes);
+    toEnd(log.querySelector(".events"));
   }
+
+  async function readEarlier(link) {
+    const read = await runPage(link.href);
+    if (!read) {
+      location.href = link.href;
+      return;
+    }
+    const list = link.closest(".run-log").querySelector(".events");
+    const below = list.scrollHeight - list.scrollTop;
+    list.prepend(...read.querySelector(".events").childNodes);
+    list.scrollTop = list.scrollHeight - below;
+    const further = read.querySelector(".events-earlier");
+    link.href = further.querySelector("a").href;
+    link.parentElement.hidden = further.hidden;
+    if (further.hidden) list.focus();
+  }
+
+  document.addEventListener(
+    "toggle",
+    (event) => {
+      if (!event.target.matches("details.run")) return;
+      const log = event.target.open && event.target.querySelector("[data-load]");
+      if (log) load(log);
+      watchRuns();
+    },
+    true,
+  );
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.(".events-earlier a");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    readEarlier(link);
+  });
 
   // ---- the page
 
@@ -225,7 +329,7 @@
 
   readClock();
   setInterval(tellTimes, AGO_EVERY);
-  followLogs();
+  watchRuns();
   if (document.body.hasAttribute("data-live")) {
     listen();
     document.addEventListener("visibilitychange", pauseWhenHidden);
