@@ -45,8 +45,8 @@ class Desk:
         assert role is not None
         return role
 
-    def rows(self) -> tuple[AgentRun, ...]:
-        opening = Opening(
+    def opening(self) -> Opening:
+        return Opening(
             store=self.rig.store,
             projects=self.projects,
             workspace=self.workspace,
@@ -54,6 +54,9 @@ class Desk:
             runs_dir=self.settings.runs_dir,
             ids=self.ids,
         )
+
+    def rows(self) -> tuple[AgentRun, ...]:
+        opening = self.opening()
         return tuple(
             AgentRun(
                 role,
