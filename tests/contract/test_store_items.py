@@ -1,10 +1,13 @@
 """Work items: stored as given, moved by one of two who try, dependent without cycles."""
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.errors import Conflict, Rejected
 from orchestrator.pipeline.ids import CodeId, Commit, Epoch, WorkItemId
 from orchestrator.pipeline.stages import Stage, Track
+from orchestrator.pipeline.untrusted import text_digest
 from tests.unit.store import rigs
 
 
@@ -114,6 +117,16 @@ async def test_the_same_stage_of_another_epoch_is_not_moved(rig):
     await rig.store.transact(lambda tx: tx.items.move(item, to=item.stage, epoch=Epoch(2)))
     with pytest.raises(Conflict):
         await rig.store.transact(lambda tx: tx.items.move(item, to=Stage.ANALYSIS, epoch=item.epoch))
+
+
+async def test_a_new_items_text_is_let_in_by_nobody_until_it_is(rig):
+    item = await rig.item(author="ada", title="Count\0 twice")
+    assert (item.author, item.text_approved) == ("ada", text_digest(item.title, item.description))
+    new = await rig.store.transact(lambda tx: tx.items.add(replace(rigs.new_item(2), author="mallory")))
+    assert (new.author, new.text_approved) == ("mallory", "")
+    await rig.store.transact(lambda tx: tx.items.approve_text(new.task_id, "d" * 64))
+    stored = await rig.store.transact(lambda tx: tx.items.get(new.task_id))
+    assert stored == replace(new, text_approved="d" * 64)
 
 
 async def test_notes_change_only_what_they_are_about(rig):

@@ -24,6 +24,7 @@ class Bench:
     file: Callable[[str], Awaitable[str]]
     comment: Callable[[str, str], Awaitable[object]]
     missing: str
+    edit: Callable[[str, str, str], Awaitable[object]]
 
 
 @asynccontextmanager
@@ -37,7 +38,10 @@ async def board(tmp_path: Path) -> AsyncIterator[Bench]:
     async def comment(ref: str, text: str) -> object:
         return await tracker.comment(ref, "ada", text)
 
-    yield Bench(tracker, "shop", file, comment, "SHOP-404")
+    async def edit(ref: str, text: str, by: str) -> object:
+        return await tracker.edit(ref, title=f"About {text}", description=text, by=by)
+
+    yield Bench(tracker, "shop", file, comment, "SHOP-404", edit)
     tracker.close()
 
 
@@ -52,7 +56,10 @@ async def memory(tmp_path: Path) -> AsyncIterator[Bench]:
     async def comment(ref: str, text: str) -> object:
         return tracker.comment(ref, "ada", text)
 
-    yield Bench(tracker, "shop", file, comment, "SHOP-404")
+    async def edit(ref: str, text: str, by: str) -> object:
+        return await tracker.edit(ref, title=f"About {text}", description=text, by=by)
+
+    yield Bench(tracker, "shop", file, comment, "SHOP-404", edit)
 
 
 Row = Callable[[Path], AbstractAsyncContextManager[Bench]]
@@ -137,3 +144,23 @@ async def test_writing_to_an_item_that_is_not_there_is_rejected(bench):
         await bench.tracker.set_labels(bench.missing, ["Bug"])
     with pytest.raises(Rejected):
         await bench.tracker.comments(bench.missing)
+
+
+async def test_a_ticket_tells_who_filed_it_and_who_last_changed_its_text(bench):
+    ref, other = await bench.file("one"), await bench.file("two")
+    assert ((await bench.tracker.ticket(ref)).author, (await bench.tracker.ticket(ref)).edited_by) == (
+        "ada",
+        "",
+    )
+    await bench.edit(ref, "more", "bob")
+    await bench.edit(ref, "most", "eve")
+    await bench.edit(ref, "most", "bob")
+    await bench.tracker.set_state(ref, TrackerState.DONE)
+    told = {ticket.ref: ticket.edited_by for ticket in await bench.tracker.changed_since(bench.project, None)}
+    assert told == {ref: "eve", other: ""}
+    assert (await bench.tracker.ticket(ref)).author == "ada"
+
+
+async def test_the_members_are_named_or_everybody_who_can_write_is_one(bench):
+    members = await bench.tracker.members(bench.project)
+    assert members is None or "ada" in members

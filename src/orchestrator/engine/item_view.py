@@ -237,10 +237,6 @@ def run_view(run: RunView) -> Json:
         "cache_read_tokens": run.usage.cache_read_tokens,
         "cache_write_tokens": run.usage.cache_write_tokens,
         "cost_usd": run.usage.cost_usd,
-        "cache_read_tokens": run.usage.cache_read_tokens,
-        "cache_write_tokens": run.usage.cache_write_tokens,
-        "cli": run.cli,
-        "cli_version": run.cli_version,
     }
 
 

@@ -56,7 +56,7 @@ class MemoryWorkspace:
         return first
 
     def push(
-        self, project: str, branch: str, files: Mapping[str, str | None], message: str = "work"
+        self, project: str, branch: str, files: Mapping[str, str | bytes | None], message: str = "work"
     ) -> Commit:
         """A new commit at the end of ``branch``, which is cut from the base; ``None`` deletes a file."""
         repository = self.repository(project)
@@ -65,7 +65,7 @@ class MemoryWorkspace:
         for path, text in files.items():
             tree.pop(path, None)
             if text is not None:
-                tree[path] = text.encode()
+                tree[path] = text if isinstance(text, bytes) else text.encode()
         made = repository.commit(tree, (head,), message)
         repository.move(branch, made)
         return made

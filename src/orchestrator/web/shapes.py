@@ -169,10 +169,6 @@ class RunDetails(Shape):
     cache_read_tokens: int
     cache_write_tokens: int
     cost_usd: float
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cli: str = ""
-    cli_version: str = ""
 
     @property
     def tokens(self) -> int:

@@ -23,6 +23,15 @@ def test_a_repository_without_a_contract_is_taken_with_a_note(orch, tmp_path):
     assert ".orchestrator.yml" in ran.out
 
 
+def test_authors_are_named_one_by_one(orch, tmp_path):
+    repositories.made(tmp_path / "tally")
+    added = orch("project", "add", "tally", "--prefix", "TAL", "--author", "ada", "--author", "bob", "--json")
+    assert added.json["authors"] == ["ada", "bob"]
+    held = orch("item", "new", "Count", "--by", "mallory", "--json")
+    assert "mallory" in held.json["hold"]["reason"]
+    assert orch("item", "new", "Count", "--by", "ada", "--json").json["hold"] is None
+
+
 def test_projects_are_listed(orch, tmp_path):
     assert "no projects" in orch("project", "list").out
     repositories.made(tmp_path / "tally")

@@ -17,6 +17,11 @@ def test_a_project_has_sensible_defaults():
     assert (project.agent_models, project.agent_efforts) == ({}, {})
 
 
+def test_authors_are_names_each_once():
+    assert make_project(MINIMAL).authors == ()
+    assert make_project({**MINIMAL, "authors": [" ada", "bob", "ada"]}).authors == ("ada", "bob")
+
+
 def test_models_and_efforts_are_given_by_role():
     project = make_project(
         {**MINIMAL, "agent_models": {"developer": "claude-x"}, "agent_efforts": {"tester": "low"}}
@@ -48,6 +53,7 @@ def test_the_repository_is_read_off_the_address(address):
         ({"name": "My Shop"}, "name: must be small letters"),
         ({"name": "../shop"}, "name: must be small letters"),
         ({"repo_url": ""}, "repo_url"),
+        ({"authors": ["ada", " "]}, "authors: must be names of people"),
         ({"repo_url": "https://ann:hush@git.local/a/b"}, "repo_url: must not contain a user or token"),
         ({"repo_url": "--upload-pack=x"}, "repo_url: must be an address or a path"),
         ({"base_branch": "a..b"}, "base_branch: must be the name of a branch"),

@@ -45,28 +45,38 @@ class Desk:
         assert role is not None
         return role
 
-    def rows(self) -> tuple[AgentRun, ...]:
-        admission = Admission(store=self.rig.store, clock=self.rig.clock, settings=self.settings)
-        places = Places(self.workspace, self.settings.runs_dir)
-        opening = Opening(
-            reservations=Reservations(
-                store=self.rig.store, projects=self.projects, settings=self.settings, clock=self.rig.clock
-            ),
-            admission=admission,
-            places=places,
+    @property
+    def admission(self) -> Admission:
+        return Admission(store=self.rig.store, clock=self.rig.clock, settings=self.settings)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.workspace, self.settings.runs_dir)
+
+    def opening(self) -> Opening:
+        reservations = Reservations(
+            store=self.rig.store, projects=self.projects, settings=self.settings, clock=self.rig.clock
+        )
+        return Opening(
+            reservations=reservations,
+            admission=self.admission,
+            places=self.places,
             store=self.rig.store,
             workspace=self.workspace,
             settings=self.settings,
             runs_dir=self.settings.runs_dir,
             ids=self.ids,
         )
+
+    def rows(self) -> tuple[AgentRun, ...]:
+        opening = self.opening()
         return tuple(
             AgentRun(
                 role,
                 transport=self.agents,
                 opening=opening,
-                admission=admission,
-                places=places,
+                admission=self.admission,
+                places=self.places,
                 store=self.rig.store,
                 workspace=self.workspace,
                 clock=self.rig.clock,

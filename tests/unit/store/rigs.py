@@ -40,21 +40,25 @@ class Process:
     leases: SqlLeases
 
     async def item(self, number: int = 1, **changes) -> WorkItem:
-        item = NewItem(
-            id=WorkItemId(f"ORCH-{number}"),
-            project="tally",
-            title="Count twice",
-            description="Once is not enough",
-            tracker_ref=f"ref-{number}",
-            track=Track.FULL,
-            branch=f"feature/orch-{number}",
-            base="main",
-        )
+        item = new_item(number)
         return await self.store.transact(lambda tx: _let_in(tx, replace(item, **changes)))
 
     async def enqueue(self, job: NewJob | None = None, **changes):
         new = replace(job or NewJob(JobKind.LOOK), **changes)
         return await self.store.transact(lambda tx: tx.jobs.enqueue(new))
+
+
+def new_item(number: int) -> NewItem:
+    return NewItem(
+        id=WorkItemId(f"ORCH-{number}"),
+        project="tally",
+        title="Count twice",
+        description="Once is not enough",
+        tracker_ref=f"ref-{number}",
+        track=Track.FULL,
+        branch=f"feature/orch-{number}",
+        base="main",
+    )
 
 
 def _let_in(tx: Transaction, new: NewItem) -> WorkItem:

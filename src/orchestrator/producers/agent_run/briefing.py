@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.config.contract import Contract
 from orchestrator.delivery.governance import GOVERNED
 from orchestrator.pipeline import rounds
 from orchestrator.pipeline.artifacts import artifact_path
 from orchestrator.pipeline.items import WorkItem
-from orchestrator.pipeline.stages import Role, Stage
+from orchestrator.pipeline.stages import Role, Stage, Track
 from orchestrator.pipeline.untrusted import Provenance, fence, notice
 from orchestrator.pipeline.wording import Language
 from orchestrator.ports.producer import Assignment
@@ -18,10 +17,14 @@ _RULES: Final[Mapping[Language, Mapping[str, str]]] = {
     Language.EN: {
         "governed": "A change to {paths} waits for a person before the merge: leave them as they are unless "
         "the work item is about them.",
+        "bug": "This work item is a bug: a regression test that fails without the repair and passes with it "
+        "is part of the change.",
         "tests": "The tests of this repository are run with `{command}`; they decide, whatever is said.",
     },
     Language.RU: {
         "governed": "Изменение {paths} ждёт человека перед слиянием: не трогайте их, если задача не о них.",
+        "bug": "Эта задача — дефект: тест, который без исправления падает, а с ним проходит, "
+        "входит в изменение.",
         "tests": "Тесты этого репозитория запускает `{command}`; решают они, что бы ни говорилось.",
     },
 }
@@ -82,7 +85,7 @@ def task_text(assignment: Assignment, paper: Paper) -> str:
         mine,
         nonce=paper.nonce,
         language=paper.language,
-        governance=_rules(assignment.role, assignment.contract, paper.language),
+        governance=_rules(assignment, paper.language),
     )
 
 
@@ -113,14 +116,15 @@ def request_text(item: WorkItem, paper: Paper) -> str:
     )
 
 
-def _rules(role: Role, contract: Contract | None, language: Language) -> tuple[str, ...]:
-    """The rules that stand above every demand; they bind whoever changes code."""
-    if role is not Role.DEVELOPER:
-        return ()
-    texts = _RULES[language]
+def _rules(assignment: Assignment, language: Language) -> tuple[str, ...]:
+    """The rules that stand above every demand; most of them bind whoever changes code."""
+    texts, contract = _RULES[language], assignment.contract
+    bug = [texts["bug"]] if assignment.item.track is Track.BUG else []
+    if assignment.role is not Role.DEVELOPER:
+        return tuple(bug)
     protected = contract.protected_paths if contract is not None else ()
     paths = ", ".join(f"`{path}`" for path in dict.fromkeys((*GOVERNED, *protected)))
-    rules = [texts["governed"].format(paths=paths)]
+    rules = [*bug, texts["governed"].format(paths=paths)]
     if contract is not None and contract.test is not None:
         rules.append(texts["tests"].format(command=contract.test.run))
     return tuple(rules)
