@@ -14,7 +14,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.pipeline.stages import Role
 from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.clock import Clock
-from orchestrator.producers.agent_run import Admission, AgentRun, Opening, Places, Reservations
+from orchestrator.producers.agent_run import Admission, AgentRun, Furnishing, Opening, Places, Reservations
 
 LIMIT_PAUSE: Final = timedelta(minutes=1)
 """How long an agent that reached a limit waits when its provider names no time (product §4, resilience)."""
@@ -62,15 +62,17 @@ class Agents:
             clock=app.clock,
             cli_version=self.transport.version,
         )
+        furnishing = Furnishing(
+            store=app.store, workspace=app.workspace, places=places, ids=app.ids, language=app.language
+        )
         opening = Opening(
             reservations=reservations,
             admission=self.admission,
+            furnishing=furnishing,
             places=places,
-            store=app.store,
             workspace=app.workspace,
-            settings=settings,
             runs_dir=settings.runs_dir,
-            ids=app.ids,
+            most_turns=settings.agent_max_turns,
         )
         for role in Role:
             yield AgentRun(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -29,6 +29,28 @@ class Sandbox(StrEnum):
     BUBBLEWRAP = "bubblewrap"
 
 
+Kind: TypeAlias = Annotated[
+    str | None, typer.Option("--agent-cli", metavar="KIND", help="claude, codex or script.")
+]
+Budget: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget", metavar="SCOPE.LIMIT=N", help="A limit, such as item.cost_usd=20; again for each."
+    ),
+]
+Author: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--author", metavar="NAME", help="Whose items start unread; again for each person."),
+]
+LockedIn: TypeAlias = Annotated[
+    Sandbox | None, typer.Option("--sandbox", help="How agents are locked in; else ORCH_AGENT_SANDBOX.")
+]
+Network: TypeAlias = Annotated[
+    bool | None,
+    typer.Option("--network/--no-network", help="Whether agents that are locked in reach the network."),
+]
+
+
 @app.command()
 def add(
     repository: Annotated[str, typer.Argument(metavar="PATH_OR_URL", help="The git repository.")],
@@ -41,26 +63,11 @@ def add(
     agent_command: Annotated[
         str | None, typer.Option("--agent-command", metavar="CMD", help="The agent's executable.")
     ] = None,
-    agent_cli: Annotated[
-        str | None, typer.Option("--agent-cli", metavar="KIND", help="claude, codex or script.")
-    ] = None,
-    author: Annotated[
-        list[str] | None,
-        typer.Option("--author", metavar="NAME", help="Whose items start unread; again for each person."),
-    ] = None,
-    sandbox: Annotated[
-        Sandbox | None, typer.Option("--sandbox", help="How agents are locked in; else ORCH_AGENT_SANDBOX.")
-    ] = None,
-    network: Annotated[
-        bool | None,
-        typer.Option("--network/--no-network", help="Whether agents that are locked in reach the network."),
-    ] = None,
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--budget", metavar="SCOPE.LIMIT=N", help="A limit, such as item.cost_usd=20; again for each."
-        ),
-    ] = None,
+    agent_cli: Kind = None,
+    author: Author = None,
+    sandbox: LockedIn = None,
+    network: Network = None,
+    budget: Budget = None,
     json: AsJson = False,
 ) -> None:
     """Register a repository; its contract `.orchestrator.yml` is read from the base branch."""

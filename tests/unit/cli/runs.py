@@ -7,6 +7,7 @@ from orchestrator.pipeline.ids import Commit, RunId, WorkItemId
 from orchestrator.plumbing.clock import SystemClock
 from orchestrator.ports.agent import Usage
 from orchestrator.ports.queue import JobKind, NewJob
+from orchestrator.ports.store import NewRun
 from orchestrator.store.adapter import SqlStore
 from orchestrator.store.owners import this_process
 from orchestrator.store.queue_sqlite import SqlQueue
@@ -30,17 +31,8 @@ class Runs:
             await store.transact(lambda tx: tx.jobs.enqueue(job))
             claimed = await SqlQueue(store.database).claim([JobKind.PRODUCE])
             assert claimed is not None
-            run, _ = await store.transact(
-                lambda tx: tx.runs.start(
-                    claimed,
-                    role=role,
-                    model=model,
-                    effort="high",
-                    log_path=str(log),
-                    start_commit=Commit("a" * 40),
-                )
-            )
-            return int(run)
+            new = NewRun(role, model, "high", str(log), Commit("a" * 40))
+            return int((await store.transact(lambda tx: tx.runs.start(claimed, new))).id)
 
         log.write_text("")
         return self._do(begin), log

@@ -8,11 +8,12 @@ from datetime import timedelta
 from orchestrator.config.settings import Settings
 from orchestrator.pipeline.items import WorkItem
 from orchestrator.pipeline.stages import Role, role_in
+from orchestrator.pipeline.wording import Language
 from orchestrator.ports.agent import AgentOutcome, AgentTask, AgentTransport
 from orchestrator.ports.producer import Assignment
 from orchestrator.ports.queue import JobKind
 from orchestrator.ports.workspace import Branch
-from orchestrator.producers.agent_run import Admission, AgentRun, Opening, Places, Reservations
+from orchestrator.producers.agent_run import Admission, AgentRun, Furnishing, Opening, Places, Reservations
 from orchestrator.testing.agent import ScriptedAgent
 from orchestrator.testing.clock import SequentialIds
 from orchestrator.testing.workspace import MemoryWorkspace
@@ -57,15 +58,21 @@ class Desk:
         reservations = Reservations(
             store=self.rig.store, projects=self.projects, settings=self.settings, clock=self.rig.clock
         )
+        furnishing = Furnishing(
+            store=self.rig.store,
+            workspace=self.workspace,
+            places=self.places,
+            ids=self.ids,
+            language=Language(self.settings.language),
+        )
         return Opening(
             reservations=reservations,
             admission=self.admission,
+            furnishing=furnishing,
             places=self.places,
-            store=self.rig.store,
             workspace=self.workspace,
-            settings=self.settings,
             runs_dir=self.settings.runs_dir,
-            ids=self.ids,
+            most_turns=self.settings.agent_max_turns,
         )
 
     def rows(self) -> tuple[AgentRun, ...]:

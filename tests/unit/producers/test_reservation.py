@@ -46,7 +46,8 @@ async def another_run(desk, ceiling):
 
 async def test_a_run_gets_what_the_budgets_leave_and_its_stamp_says_so(tmp_path):
     budgets = '{"item": {"cost_usd": 20, "tokens": 5000}, "day": {"wall_s": 600}}'
-    async with at_work(tmp_path, Stage.REVIEW, budgets_json=budgets, agent_cli="codex") as desk:
+    given = {"budgets_json": budgets, "agent_cli": "codex", "agent_max_turns": 40}
+    async with at_work(tmp_path, Stage.REVIEW, **given) as desk:
         desk.projects = OneProject(None, budgets={"item": {"cost_usd": 3}})
         desk.script = reviews(desk, 0.5)
         assert isinstance(await desk.produce(await desk.assignment()), Produced)
@@ -54,6 +55,7 @@ async def test_a_run_gets_what_the_budgets_leave_and_its_stamp_says_so(tmp_path)
         assert task.ceiling == Ceiling(
             tokens=Bound(5000, "the item budget of 5000 tokens"),
             cost_usd=Bound(3, "the item budget of $3.00"),
+            turns=Bound(40, "the limit of 40 turns (ORCH_AGENT_MAX_TURNS)"),
             wall_s=Bound(600, "the day budget of 600 s of wall time"),
         )
         assert task.limit == timedelta(seconds=600)
@@ -125,7 +127,7 @@ async def test_a_run_that_is_found_again_keeps_its_ceiling(tmp_path):
 async def test_an_outage_before_the_start_neither_spends_nor_keeps_what_was_reserved(tmp_path):
     """The run is stamped, then the workspace is away: the job comes back and reserves anew."""
     budgets = '{"item": {"cost_usd": 5, "runs": 1}}'
-    async with at_work(tmp_path, Stage.REVIEW, budgets_json=budgets) as desk:
+    async with at_work(tmp_path, Stage.REVIEW, budgets_json=budgets, agent_max_turns=0) as desk:
         desk.script = reviews(desk, 1)
         for _ in range(3):
             given = await desk.assignment()

@@ -1,28 +1,20 @@
 """Opening a run: its row, the workspace as it has to be, and the task in writing. Done once for each run."""
 
-import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestrator.config.settings import Settings
-from orchestrator.delivery.files import make_directory, put_file
-from orchestrator.errors import BadInput
 from orchestrator.pipeline.artifacts import artifact_dir
-from orchestrator.pipeline.budgets import Bound
-from orchestrator.pipeline.ids import Commit, TaskId
-from orchestrator.pipeline.items import WorkItem
-from orchestrator.pipeline.rounds import Remark, task_file_name
-from orchestrator.pipeline.untrusted import text_digest
-from orchestrator.pipeline.wording import Language
+from orchestrator.pipeline.budgets import Bound, Ceiling
+from orchestrator.pipeline.ids import Commit
+from orchestrator.pipeline.rounds import task_file_name
 from orchestrator.ports.agent import AgentTask, Session
-from orchestrator.ports.clock import Ids
 from orchestrator.ports.producer import Assignment
-from orchestrator.ports.store import StartedRun, Store, Transaction
+from orchestrator.ports.store import StartedRun
 from orchestrator.ports.workspace import Workspace
 from orchestrator.producers.agent_run.admission import Admission, Held
-from orchestrator.producers.agent_run.briefing import Paper, papers
+from orchestrator.producers.agent_run.furnishing import Furnishing, require_approved
 from orchestrator.producers.agent_run.places import Places
 from orchestrator.producers.agent_run.reservation import Refused, Reservations
 from orchestrator.producers.agent_run.role_prompts import role_prompt
@@ -68,25 +60,19 @@ class Opening:
         *,
         reservations: Reservations,
         admission: Admission,
+        furnishing: Furnishing,
         places: Places,
-        store: Store,
         workspace: Workspace,
-        settings: Settings,
         runs_dir: Path,
-        ids: Ids,
+        most_turns: int = 0,
     ) -> None:
         self._reservations = reservations
         self._admission = admission
+        self._furnishing = furnishing
         self._places = places
-        self._store = store
         self._workspace = workspace
-        self._language = Language(settings.language)
-        turns = settings.agent_max_turns
-        self._most_turns = (
-            Bound(turns, f"the limit of {turns} turns (ORCH_AGENT_MAX_TURNS)") if turns else None
-        )
+        self._turns = most_turns
         self._dirs = RunDirs(runs_dir)
-        self._ids = ids
 
     async def open(self, assignment: Assignment) -> Opened | TurnedAway:
         """The run that the assignment leads to now, or why none may start.
@@ -103,7 +89,7 @@ class Opening:
         if begun is not None:
             run = await self._reservations.found(begun.run_id)
             return Opened(await self._task(assignment, run_dir, terms, run=run, begun=begun), begun)
-        _require_approved(assignment.item)
+        require_approved(assignment.item)
         prompt = await role_prompt(self._workspace, assignment.branch, assignment.role)
         run_or_reason = await self._stamped(assignment, run_dir, terms)
         if not isinstance(run_or_reason, StartedRun):
@@ -134,12 +120,12 @@ class Opening:
         self, assignment: Assignment, run_dir: Path, terms: Terms, *, run: StartedRun, prompt: str
     ) -> Begun:
         """Put the workspace in order, write the task; a crash before the note repeats it."""
-        resume = await self._resumable(assignment, terms, run.start_commit)
-        if resume is None:
-            await self._furnish(assignment, run_dir, terms, run.start_commit)
         run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         note_prompt(run_dir, prompt)
-        session = "" if resume is not None else str(uuid.uuid5(uuid.NAMESPACE_OID, self._ids.new()))
+        resume = await self._resumable(assignment, terms, run.start_commit)
+        session = ""
+        if resume is None:
+            session = await self._furnishing.furnish(assignment, run_dir, terms, run.start_commit)
         begun = Begun(run.id, run.start_commit, session, resume)
         note_begun(run_dir, begun)
         return begun
@@ -151,17 +137,6 @@ class Opening:
         if interrupted is None or interrupted.start != start or not (place / ".git").exists():
             return None
         return interrupted.session
-
-    async def _furnish(self, assignment: Assignment, run_dir: Path, terms: Terms, start: Commit) -> None:
-        remarks = await self._store.transact(lambda tx: _remarks(tx, assignment.item.task_id))
-        paper = Paper(self._ids.new(), self._language, remarks)
-        worktree = await self._workspace.check_out(assignment.branch, start)
-        make_directory(worktree, artifact_dir(assignment.item.id))
-        run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path, data in papers(assignment, paper).items():
-            put_file(worktree, path, data)
-            (run_dir / Path(path).name).write_bytes(data)
-        await self._places.lend(assignment, terms)
 
     async def _start(self, assignment: Assignment) -> Commit:
         """Where the branch stands now: somebody may have moved it since the work was ordered."""
@@ -197,27 +172,19 @@ class Opening:
             prompt=read_prompt(run_dir),
             session=begun.session,
             resume=begun.resume,
-            ceiling=replace(run.ceiling, turns=self._most_turns),
+            ceiling=self._ceiling(run),
             confinement=self._places.confinement(assignment, terms),
         )
+
+    def _ceiling(self, run: StartedRun) -> Ceiling:
+        """What the budgets grant, and the turns that any run may take (0: not limited)."""
+        if not self._turns:
+            return run.ceiling
+        most = Bound(self._turns, f"the limit of {self._turns} turns (ORCH_AGENT_MAX_TURNS)")
+        return replace(run.ceiling, turns=most)
 
 
 def _limit(terms: Terms, run: StartedRun) -> timedelta:
     """How long the run may take: its role's limit, or the budget that comes before it."""
     wall = run.ceiling.wall_s
     return terms.limit if wall is None else min(terms.limit, timedelta(seconds=wall.amount))
-
-
-def _require_approved(item: WorkItem) -> None:
-    """No agent reads a text that was changed behind the backs of those who let it in."""
-    if item.text_approved != text_digest(item.title, item.description):
-        raise BadInput(
-            f"the text of {item.id} is not one that was let in; read it (orch item show {item.id}), then "
-            f"'orch item retry {item.id}' lets it in as it stands"
-        )
-
-
-def _remarks(tx: Transaction, task_id: TaskId) -> tuple[Remark, ...]:
-    """What people said with the decisions that let the item go on; a rejection comes as a demand."""
-    granted = [approval for approval in tx.facts.approvals(task_id) if approval.granted]
-    return tuple(Remark(one.by, one.comment.strip(), one.at) for one in granted if one.comment.strip())
