@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.agents.clis import Ended, EndedBy, Reader
-from orchestrator.agents.log import GrowingLog
 from orchestrator.agents.vital_signs import Load, load_of, newest_change
 from orchestrator.errors import Malformed
+from orchestrator.plumbing.processes import SupervisedRun
+from orchestrator.plumbing.processes.lines import LineReader
 from orchestrator.ports.agent import AgentTask
 from orchestrator.ports.clock import Clock
 
@@ -46,35 +47,37 @@ class Attendance:
     """Looks after one run: reads its log, and says when it has to be ended and why."""
 
     def __init__(
-        self, task: AgentTask, reader: Reader, log: GrowingLog, *, care: Care, clock: Clock, root: int | None
+        self, task: AgentTask, reader: Reader, run: SupervisedRun, *, care: Care, clock: Clock
     ) -> None:
         self._task = task
         self._reader = reader
-        self._log = log
+        self._log_path = run.log_path
+        self._lines = LineReader(run.log_path)
+        self._size = 0
         self._care = care
         self._clock = clock
-        self._root = root
+        self._root = run.pid
         now = clock.monotonic()
         self._read_at = now
         self._through_since: float | None = None
         self._measured_at = now
         self._life = _Life(now)
 
-    def read(self) -> bool:
-        """Read what is new in the log; whether there was something."""
-        before = self._log.position
-        for line in self._log.lines():
-            self._reader.feed(line)
-        if self._log.position == before:
-            return False
-        self._read_at = self._clock.monotonic()
-        return True
+    def read(self) -> None:
+        """Read what is new in the log."""
+        self._feed(whole=False)
+        size = self._log_path.stat().st_size if self._log_path.exists() else 0
+        if size != self._size:
+            self._size, self._read_at = size, self._clock.monotonic()
 
     def read_rest(self) -> None:
         """Read the log of a run that has ended to its last character."""
-        self.read()
-        for line in self._log.last_line():
-            self._reader.feed(line)
+        self._feed(whole=True)
+
+    def _feed(self, *, whole: bool) -> None:
+        while (line := self._lines.next(whole=whole)) is not None:
+            if line.text is not None:
+                self._reader.feed(line.text)
 
     @property
     def pause(self) -> float:
@@ -118,7 +121,7 @@ class Attendance:
         changed = None
         if silent >= self._care.stall.total_seconds() / 4:
             changed = await asyncio.to_thread(newest_change, self._task.workspace)
-        self._life.note(now, load, changed, self._log.position)
+        self._life.note(now, load, changed, self._size)
         still = now - max(self._read_at, self._life.since)
         if still < self._care.stall.total_seconds():
             return None
@@ -135,9 +138,9 @@ class _Life:
         self._seen: tuple[object, ...] | None = None
         self._changed: float | None = None
 
-    def note(self, now: float, load: Load, changed: float | None, position: int) -> None:
+    def note(self, now: float, load: Load, changed: float | None, size: int) -> None:
         """Take what was seen now; something that moved begins the time anew."""
-        seen = (load.processes, position)
+        seen = (load.processes, size)
         busy = load.cpu_s - self._cpu_s > _BUSY * (now - self._cpu_at)
         moved = changed is not None and self._changed is not None and changed > self._changed
         if seen != self._seen or busy or moved:

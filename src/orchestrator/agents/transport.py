@@ -11,7 +11,7 @@ import structlog
 
 from orchestrator.agents.attendance import Attendance, Care, note_ended, read_ended
 from orchestrator.agents.clis import Cli, EndedBy, Reader
-from orchestrator.agents.log import GrowingLog, mask_log
+from orchestrator.agents.masking import mask_log
 from orchestrator.agents.sandbox import confine
 from orchestrator.agents.versions import Versions
 from orchestrator.errors import BadInput, Rejected
@@ -149,9 +149,7 @@ class CliTransport:
         self, run: SupervisedRun, reader: Reader, task: AgentTask, progress: Progress | None
     ) -> ExitRecord:
         """Wait for the end of the run, and bring it about when it has to be."""
-        attendance = Attendance(
-            task, reader, GrowingLog(run.log_path), care=self._care, clock=self._clock, root=run.pid
-        )
+        attendance = Attendance(task, reader, run, care=self._care, clock=self._clock)
         waiting = asyncio.ensure_future(run.wait())
         told = Usage()
         try:
