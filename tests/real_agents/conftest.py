@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -26,21 +26,22 @@ def zygote() -> Iterator[Zygote]:
 
 @pytest.fixture
 def lodge(tmp_path, zygote) -> Iterator[Open]:
-    """Opens one installation with a served `orch`; what has to be true after every run is checked at its end."""
+    """Opens an installation with a served `orch`; what has to be so after every run is checked at its end."""
     with ExitStack() as stack:
         opened: list[Lodging] = []
 
-        def open_(kind: str = "claude", wrong: Any = None, **settings: str) -> Lodging:
+        def open_(
+            kind: str = "claude", wrong: Any = None, options: Sequence[str] = (), **settings: str
+        ) -> Lodging:
             command = claude() if kind == "claude" else codex()
             model = stack.enter_context(model_server(puppet(tmp_path, **(wrong or {}))))
             suffix = "" if kind == "claude" else "/v1"
-            house = furnished(
-                tmp_path, zygote, command=command, kind=kind, base_url=f"{model.base_url}{suffix}"
-            )
+            address = f"{model.base_url}{suffix}"
+            house = furnished(tmp_path, zygote, command=command, kind=kind, base_url=address, options=options)
             house.settings.update(settings)
             witness = Witness(f"{house.home}{os.sep}")
             stack.enter_context(witness.watching())
-            lodging = Lodging(house, model, witness)
+            lodging = Lodging(house, model, witness, kind)
             opened.append(lodging)
             stack.callback(_end, lodging)
             house.serve()

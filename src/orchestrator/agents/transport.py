@@ -155,12 +155,12 @@ class CliTransport:
         try:
             while not waiting.done():
                 attendance.read()
-                told = await _tell(progress, reader.usage, told)
                 ended = await attendance.verdict()
                 if ended is not None:
                     log.info("run_ended", run=task.run_id, by=ended.by, reason=ended.reason)
                     note_ended(task.run_dir, ended)
                     await run.stop()
+                told = await _tell(progress, reader.usage, told)
                 await asyncio.wait({waiting}, timeout=attendance.pause)
         finally:
             waiting.cancel()

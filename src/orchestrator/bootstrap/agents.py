@@ -6,6 +6,8 @@ from typing import Final
 
 from orchestrator.agents.attendance import Care
 from orchestrator.agents.clis import Cli
+from orchestrator.agents.clis.claude import ClaudeCli, ClaudeOptions
+from orchestrator.agents.clis.codex import CodexCli, CodexOptions
 from orchestrator.agents.clis.script import ScriptCli
 from orchestrator.agents.transport import CliTransport, Kinds
 from orchestrator.agents.versions import Versions
@@ -38,9 +40,36 @@ def make_transport(
 
 
 def _clis(settings: Settings, clock: Clock, variables: Mapping[str, str]) -> Mapping[str, Cli]:
+    # The installation's executable is that of its own kind of CLI.
     commands = {settings.agent_cli: settings.agent_command}
-    script = ScriptCli(clock, home=settings.home, command=commands.get("script", ""), extra=variables)
-    return {"script": script}
+    home, handed = settings.home, names_in(settings.agent_env)
+    claude = ClaudeOptions(
+        command=commands.get("claude") or "claude",
+        base_url=settings.agent_base_url,
+        api_key=settings.agent_api_key.get_secret_value(),
+        passthrough=handed,
+        agent_home=settings.agent_home_dir,
+        max_retries=settings.agent_max_retries,
+        api_timeout=timedelta(seconds=settings.agent_api_timeout_s),
+    )
+    codex = CodexOptions(
+        command=commands.get("codex") or "codex",
+        base_url=settings.agent_base_url,
+        api_key=settings.agent_api_key.get_secret_value(),
+        passthrough=handed,
+        agent_home=settings.agent_home_dir,
+        max_retries=settings.agent_max_retries,
+    )
+    return {
+        "claude": ClaudeCli(clock, home=home, options=claude, extra=variables),
+        "codex": CodexCli(clock, home=home, options=codex, extra=variables),
+        "script": ScriptCli(clock, home=home, command=commands.get("script", ""), extra=variables),
+    }
+
+
+def names_in(csv: str) -> tuple[str, ...]:
+    """The names of variables in a setting."""
+    return tuple(name for part in csv.split(",") if (name := part.strip()))
 
 
 class Agents:

@@ -123,3 +123,8 @@ def why_not_over(task: AgentTask, record: ExitRecord, ended: Ended | None) -> st
     if record.stopped:
         return "it was stopped"
     return f"its end was not seen: {record.error}" if record.error else "its end was not seen"
+
+
+def ending(record: ExitRecord) -> str:
+    """How the process itself ended, in two or three words."""
+    return f"signal {record.signal}" if record.signal else f"exit code {record.exit_code}"

@@ -14,6 +14,7 @@ from orchestrator.pipeline.stages import Role
 log = structlog.get_logger(__name__)
 
 BUBBLEWRAP = "bubblewrap"
+CLAUDE = "claude"
 SCRIPT = "script"
 """The kind of CLI that is no model: it gets neither model nor effort, and nothing is recorded for it."""
 
@@ -75,13 +76,19 @@ def _fallback(kind: str, settings: Settings) -> str | None:
     return None
 
 
+def _default_model(kind: str, settings: Settings) -> str | None:
+    """The default is a model of Claude unless a person named another one."""
+    ours = kind == CLAUDE or "agent_model_default" in settings.model_fields_set
+    return settings.agent_model_default if ours else None
+
+
 def _model_and_effort(
     role: Role, project: Project, settings: Settings, kind: str
 ) -> tuple[str | None, str | None]:
     model = resolve_model(
         project=project.agent_models.get(role.value),
         setting=getattr(settings, f"agent_model_{role.value}"),
-        default=settings.agent_model_default,
+        default=_default_model(kind, settings),
         cli=kind,
     )
     name = f"agent_effort_{role.value}"
