@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import TypeGuard
 
 from orchestrator.ports.agent import Usage
 
@@ -22,16 +23,18 @@ def usage_in(line: str) -> Usage | None:
         return None
     tokens = [figures.get(name, 0) for name in ("input", "output")]
     cost = figures.get("cost_usd", 0)
-    if not all(_is_count(value) for value in tokens) or not _is_amount(cost):
+    if not all(is_count(value) for value in tokens) or not is_amount(cost):
         return None
     return Usage(tokens[0], tokens[1], float(cost))
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a figure that was read can be a number of tokens."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
-def _is_amount(value: object) -> bool:
+def is_amount(value: object) -> TypeGuard[float]:
+    """Whether a figure that was read can be an amount of dollars."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return math.isfinite(value) and 0 <= value < 1e9

@@ -15,13 +15,15 @@ class Launch:
 
     ``readable`` are absolute paths that the CLI needs besides the system's (its own program, its login).
     ``endpoint`` is the address (``https://host:port``) of the model, the only one that a run without network
-    may reach.
+    may reach. ``files`` have to lie in the run's directory before the start: name and text, for nobody else
+    to read.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     readable: tuple[str, ...] = ()
     endpoint: str = ""
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class EndedBy(StrEnum):
@@ -120,3 +122,8 @@ def why_not_over(task: AgentTask, record: ExitRecord, ended: Ended | None) -> st
     if record.stopped:
         return "it was stopped"
     return f"its end was not seen: {record.error}" if record.error else "its end was not seen"
+
+
+def ending(record: ExitRecord) -> str:
+    """How the process itself ended, in two or three words."""
+    return f"signal {record.signal}" if record.signal else f"exit code {record.exit_code}"

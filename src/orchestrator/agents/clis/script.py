@@ -5,13 +5,14 @@ else (failed); lines ``{"usage": {…}}`` on its standard output are counted.
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from orchestrator.agents.clis import Ended, Launch, Reader, why_not_over
+from orchestrator.agents.clis import Ended, Launch, Reader, ending, why_not_over
+from orchestrator.agents.clis.programs import Wanted, find_program
+from orchestrator.agents.clis.protocol import protocol_variables
 from orchestrator.agents.usage import usage_in
 from orchestrator.errors import Rejected
 from orchestrator.plumbing.processes import ExitRecord, clean_environment
@@ -33,6 +34,8 @@ LIMIT_REACHED: Final = 75
 """Exit code EX_TEMPFAIL of sysexits.h: come back later."""
 
 _REASON: Final = 300
+_CURE: Final = "set ORCH_AGENT_COMMAND to an executable"
+_WANTED: Final = Wanted("script agent", _CURE)
 
 
 class ScriptCli:
@@ -56,10 +59,14 @@ class ScriptCli:
         Raises:
             Rejected: there is no such executable.
         """
-        env = clean_environment({**self._extra, **_protocol(task)})
+        env = clean_environment({**self._extra, **protocol_variables(task)})
         inherited = env.get("PATH", "/usr/bin:/bin")
         env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{inherited}"
-        return Launch((str(self._executable(task.command or self._command, env["PATH"])),), env)
+        command = task.command or self._command
+        if not command.strip():
+            raise Rejected(f"no script agent is named; {_CURE}")
+        program = find_program(command, home=self._home, path=env["PATH"], wanted=_WANTED)
+        return Launch((str(program),), env)
 
     @property
     def version_argv(self) -> tuple[str, ...]:
@@ -86,43 +93,12 @@ class ScriptCli:
             return Finished(usage, record.started or now, record.ended or now)
         if record.exit_code == LIMIT_REACHED:
             return LimitReached(usage, said or "the agent asks to come back later")
-        ending = f"signal {record.signal}" if record.signal else f"exit code {record.exit_code}"
-        return AgentFailed(usage, f"{ending}: {said}" if said else ending, record.exit_code)
+        how = ending(record)
+        return AgentFailed(usage, f"{how}: {said}" if said else how, record.exit_code)
 
     def transcript(self) -> Transcript:
         """Each line is a text, but those that only count."""
         return _told
-
-    def _executable(self, command: str, path: str) -> Path:
-        if not command.strip():
-            raise Rejected("no script agent is named; set ORCH_AGENT_COMMAND to an executable")
-        if os.sep not in command:
-            found = shutil.which(command, path=path)
-            if found is None:
-                raise Rejected(f"the script agent {command!r} is not on PATH; set ORCH_AGENT_COMMAND")
-            return Path(found)
-        place = self._home / command
-        if not place.is_file():
-            raise Rejected(f"there is no script agent {place}; set ORCH_AGENT_COMMAND to an executable")
-        if not os.access(place, os.X_OK):
-            raise Rejected(f"the script agent {place} is not executable; run chmod +x on it")
-        return place
-
-
-def _protocol(task: AgentTask) -> dict[str, str]:
-    values = {
-        "ORCH_ROLE": task.role.value,
-        "ORCH_WORK_ITEM": task.work_item,
-        "ORCH_TITLE": task.title,
-        "ORCH_TASK_FILE": str(task.task_file.absolute()),
-        "ORCH_ARTIFACT_DIR": str(task.artifact_dir.absolute()),
-        "ORCH_BRANCH": task.branch,
-        "ORCH_BASE": task.base,
-        "ORCH_ROUND": str(task.round),
-        "ORCH_RUN_ID": str(task.run_id),
-    }
-    # What people type may hold anything; the operating system refuses a NUL byte in an environment.
-    return {name: value.replace("\0", "") for name, value in values.items()}
 
 
 def _told(line: str) -> Sequence[LogEvent]:

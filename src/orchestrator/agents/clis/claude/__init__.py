@@ -1,0 +1,122 @@
+"""Agents of the kind ``claude``: Claude Code, without a terminal, in its own stream of JSON."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from orchestrator.agents.clis import Ended, Launch, Reader
+from orchestrator.agents.clis.claude.command import ClaudeOptions, argv, endpoint, environment, files
+from orchestrator.agents.clis.claude.events import ClaudeTranscript
+from orchestrator.agents.clis.claude.stream import ClaudeReader
+from orchestrator.agents.clis.claude.verdict import verdict
+from orchestrator.agents.clis.programs import Wanted, find_program, parts_of
+from orchestrator.plumbing.processes import ExitRecord
+from orchestrator.ports.agent import AgentOutcome, AgentTask, Transcript
+from orchestrator.ports.clock import Clock
+
+OLDEST_VERSION: Final = (2, 1, 100)
+"""The oldest version that is driven; it was measured with 2.1.332."""
+NEXT_VERSION: Final = (3, 0, 0)
+"""The first version that is not driven any more."""
+
+PACKAGE: Final = "@anthropic-ai/claude-code"
+_WANTED: Final = Wanted(
+    "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
+)
+_VERSION = re.compile(r"\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
+
+__all__ = ("NEXT_VERSION", "OLDEST_VERSION", "ClaudeCli", "ClaudeOptions", "ClaudeReader")
+
+
+class ClaudeCli:
+    """Builds what is started of ``claude``, and reads what came of it.
+
+    ``home`` is where a relative path of the program begins. ``extra`` is passed on to every agent; the
+    names of the protocol and those that the CLI is driven by win over it.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        home: Path,
+        options: ClaudeOptions | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._home = home
+        self._options = options if options is not None else ClaudeOptions()
+        self._extra = dict(extra or {})
+
+    @property
+    def version_argv(self) -> tuple[str, ...]:
+        """What prints the version.
+
+        Raises:
+            Rejected: there is no such program.
+        """
+        return str(self._program("", os.environ.get("PATH", os.defpath))), "--version"
+
+    def version_problem(self, said: str) -> str | None:
+        """Why the version cannot be driven, and what to install; ``None`` when it can."""
+        found = _VERSION.search(said)
+        oldest, following = (".".join(map(str, one)) for one in (OLDEST_VERSION, NEXT_VERSION))
+        cure = f"install a version from {oldest} up to, but not, {following}: `npm install -g {PACKAGE}@2`"
+        if found is None:
+            return f"the agent CLI names no version; {cure}"
+        if OLDEST_VERSION <= tuple(map(int, found.groups())) < NEXT_VERSION:
+            return None
+        return f"claude {found[0]} cannot be driven; {cure}"
+
+    def launch(self, task: AgentTask) -> Launch:
+        """The command line for the role, and an environment of allowed names, the protocol and the login.
+
+        Raises:
+            Rejected: there is no such program.
+        """
+        env = environment(task, self._options, self._extra)
+        program = self._program(task.command, env.get("PATH", os.defpath))
+        written = files(task)
+        return Launch(
+            argv=argv(program, task, self._options),
+            env=env,
+            readable=(
+                *parts_of(program),
+                *(str(task.run_dir.absolute() / name) for name in written),
+                *_login(env),
+            ),
+            endpoint=endpoint(env),
+            files=written,
+        )
+
+    def reader(self, task: AgentTask) -> ClaudeReader:
+        """A reader for the stream of a run of ``task``."""
+        return ClaudeReader(task.resume)
+
+    def judge(self, task: AgentTask, record: ExitRecord, read: Reader, ended: Ended | None) -> AgentOutcome:
+        """What the run came to; see ``verdict``.
+
+        Raises:
+            TypeError: ``read`` is the reader of another kind of CLI.
+        """
+        if not isinstance(read, ClaudeReader):
+            raise TypeError(f"a run of claude is judged by its own reader, not by {type(read).__name__}")
+        return verdict(task, record, read, ended=ended, now=record.ended or self._clock.now())
+
+    def transcript(self) -> Transcript:
+        """How a person reads the stream."""
+        return ClaudeTranscript()
+
+    def _program(self, command: str, path: str) -> Path:
+        named = command or self._options.command
+        return find_program(named, home=self._home, path=path, wanted=_WANTED)
+
+
+def _login(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Where the CLI keeps its login, when it is started without a key."""
+    if "ANTHROPIC_API_KEY" in env or "HOME" not in env:
+        return ()
+    place = Path(env.get("CLAUDE_CONFIG_DIR") or Path(env["HOME"]) / ".claude") / ".credentials.json"
+    return (str(place),) if place.is_file() else ()

@@ -1,0 +1,117 @@
+"""Agents of the kind ``codex``: the CLI ``codex exec``, with events in JSON."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from orchestrator.agents.clis import Ended, Launch, Reader
+from orchestrator.agents.clis.codex.command import CodexOptions, argv, endpoint, environment
+from orchestrator.agents.clis.codex.events import CodexTranscript
+from orchestrator.agents.clis.codex.stream import CodexReader
+from orchestrator.agents.clis.codex.verdict import verdict
+from orchestrator.agents.clis.programs import Wanted, find_program, parts_of
+from orchestrator.plumbing.processes import ExitRecord
+from orchestrator.ports.agent import AgentOutcome, AgentTask, Transcript
+from orchestrator.ports.clock import Clock
+
+OLDEST_VERSION: Final = (0, 100, 0)
+"""The oldest version that is driven; it was measured with 0.171.0."""
+NEXT_VERSION: Final = (1, 0, 0)
+"""The first version that is not driven any more."""
+
+PACKAGE: Final = "@openai/codex"
+_WANTED: Final = Wanted(
+    "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
+)
+_VERSION = re.compile(r"\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
+
+__all__ = ("NEXT_VERSION", "OLDEST_VERSION", "CodexCli", "CodexOptions", "CodexReader")
+
+
+class CodexCli:
+    """Builds what is started of ``codex``, and reads what came of it.
+
+    It tells its tokens at the end of a run only, and those of a conversation that goes on are told from the
+    conversation's beginning: therefore each run begins a new one. It names no cost; with a price in the
+    options there is one. Its own sandbox keeps commands in the workspace, unless ours locks it in.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        home: Path,
+        options: CodexOptions | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._home = home
+        self._options = options if options is not None else CodexOptions()
+        self._extra = dict(extra or {})
+
+    @property
+    def version_argv(self) -> tuple[str, ...]:
+        """What prints the version.
+
+        Raises:
+            Rejected: there is no such program.
+        """
+        return str(self._program("", os.environ.get("PATH", os.defpath))), "--version"
+
+    def version_problem(self, said: str) -> str | None:
+        """Why the version cannot be driven, and what to install; ``None`` when it can."""
+        found = _VERSION.search(said)
+        oldest, following = (".".join(map(str, one)) for one in (OLDEST_VERSION, NEXT_VERSION))
+        cure = f"install a version from {oldest} up to, but not, {following}: `npm install -g {PACKAGE}@0`"
+        if found is None:
+            return f"the agent CLI names no version; {cure}"
+        if OLDEST_VERSION <= tuple(map(int, found.groups())) < NEXT_VERSION:
+            return None
+        return f"codex {found[0]} cannot be driven; {cure}"
+
+    def launch(self, task: AgentTask) -> Launch:
+        """The command line, and an environment of allowed names, the protocol and the login.
+
+        Raises:
+            Rejected: there is no such program.
+        """
+        env = environment(task, self._options, self._extra)
+        program = self._program(task.command, env.get("PATH", os.defpath))
+        return Launch(
+            argv=argv(program, task, self._options),
+            env=env,
+            readable=(*parts_of(program), *_login(env, self._options)),
+            endpoint=endpoint(self._options),
+        )
+
+    def reader(self, task: AgentTask) -> CodexReader:
+        """A reader for the events of a run."""
+        return CodexReader(self._options.price)
+
+    def judge(self, task: AgentTask, record: ExitRecord, read: Reader, ended: Ended | None) -> AgentOutcome:
+        """What the run came to; see ``verdict``.
+
+        Raises:
+            TypeError: ``read`` is the reader of another kind of CLI.
+        """
+        if not isinstance(read, CodexReader):
+            raise TypeError(f"a run of codex is judged by its own reader, not by {type(read).__name__}")
+        return verdict(task, record, read, ended=ended, now=record.ended or self._clock.now())
+
+    def transcript(self) -> Transcript:
+        """How a person reads the events."""
+        return CodexTranscript()
+
+    def _program(self, command: str, path: str) -> Path:
+        named = command or self._options.command
+        return find_program(named, home=self._home, path=path, wanted=_WANTED)
+
+
+def _login(env: Mapping[str, str], options: CodexOptions) -> tuple[str, ...]:
+    """Where the CLI keeps its login, when it is started without a key."""
+    if options.api_key or "HOME" not in env:
+        return ()
+    place = Path(env.get("CODEX_HOME") or Path(env["HOME"]) / ".codex") / "auth.json"
+    return (str(place),) if place.is_file() else ()

@@ -1,0 +1,29 @@
+"""What every agent is told in its environment, whatever its kind (product §6a)."""
+
+from orchestrator.ports.agent import AgentTask
+
+
+def protocol_variables(task: AgentTask) -> dict[str, str]:
+    """The ``ORCH_*`` variables of a task."""
+    values = {
+        "ORCH_ROLE": task.role.value,
+        "ORCH_WORK_ITEM": task.work_item,
+        "ORCH_TITLE": task.title,
+        "ORCH_TASK_FILE": str(task.task_file.absolute()),
+        "ORCH_ARTIFACT_DIR": str(task.artifact_dir.absolute()),
+        "ORCH_BRANCH": task.branch,
+        "ORCH_BASE": task.base,
+        "ORCH_ROUND": str(task.round),
+        "ORCH_RUN_ID": str(task.run_id),
+    }
+    # What people type may hold anything; the operating system refuses a NUL byte in an environment.
+    return {name: value.replace("\0", "") for name, value in values.items()}
+
+
+def request(task: AgentTask) -> str:
+    """What a model is asked to do, in the name of the user: what there is to know stands in the files."""
+    return (
+        f"You are the {task.role.value} of work item {task.work_item}. Read {task.task_file.absolute()}: "
+        f"it is your task. The documents of the work item are in {task.artifact_dir.absolute()}; write yours "
+        "there. Nobody answers questions: do the work to its end, then say in a few sentences what you did."
+    ).replace("\0", "")
