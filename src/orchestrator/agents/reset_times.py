@@ -21,10 +21,8 @@ _INSTANT = re.compile(
     r"\b(?P<instant>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
-_SPAN = re.compile(
-    r"(?<![\w.:])(?P<number>\d{1,6})(?:\.\d+)?\s?(?P<unit>d|h|m|s|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?)\b",
-    re.IGNORECASE,
-)
+_UNIT: Final = r"d|h|m|s|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?"
+_SPAN = re.compile(rf"(?<![\d.:])(?P<number>\d{{1,6}})(?:\.\d+)?\s?(?P<unit>{_UNIT})(?![a-z])", re.IGNORECASE)
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY: Final = (
     rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"

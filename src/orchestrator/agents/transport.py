@@ -131,11 +131,6 @@ class CliTransport:
 
     async def _start(self, cli: Cli, task: AgentTask) -> SupervisedRun:
         launch = confine(cli.launch(task), task)
-        task.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name, text in launch.files.items():
-            place = task.run_dir / name
-            place.touch(mode=0o600)
-            place.write_text(text, encoding="utf-8", errors="surrogateescape")
         spec = CommandSpec(
             argv=launch.argv,
             cwd=task.workspace,
@@ -143,6 +138,7 @@ class CliTransport:
             limit=max(task.limit, timedelta(seconds=1)),
             grace=task.grace,
         )
+        _write(launch.files, task.run_dir)
         return await self._processes.start(task.run_dir, spec)
 
     async def _attend(
@@ -196,3 +192,12 @@ def _was_never_started(record: ExitRecord) -> bool:
     """Whether the supervisor says that the system refused to execute the command."""
     ended = record.exit_code is not None or record.timed_out or record.stopped
     return record.error is not None and not ended and not record.lost
+
+
+def _write(files: Mapping[str, str], directory: Path) -> None:
+    """Put what a launch needs beside the run, readable for ourselves only."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, text in files.items():
+        place = directory / name
+        place.touch(mode=0o600)
+        place.write_text(text, encoding="utf-8", errors="surrogateescape")

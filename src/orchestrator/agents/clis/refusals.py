@@ -14,23 +14,46 @@ _STATUS: Final = {
     529: LimitKind.OVERLOAD,
 }
 
-_TEXTS: Final = (
-    (
-        LimitKind.AUTH,
-        r"not logged in|please run /login|codex login|invalid (?:x-)?api.key|token (?:has )?expired"
-        r"|failed to authenticate|authentication (?:error|failed)|credit balance is too low|quota exceeded"
-        r"|exceeded your current quota|billing details|log ?in again",
+_WORDS: Final = {
+    LimitKind.AUTH: (
+        "not logged in",
+        "please run /login",
+        "codex login",
+        "log ?in again",
+        "invalid (?:x-)?api.key",
+        "token (?:has )?expired",
+        "failed to authenticate",
+        "authentication (?:error|failed)",
+        "credit balance is too low",
+        "quota exceeded",
+        "exceeded your current quota",
+        "billing details",
     ),
-    (LimitKind.RATE, r"usage limit|hit your .{0,40}limit|rate limit|limit reached|too many requests"),
-    (LimitKind.OVERLOAD, r"overloaded|high demand|at capacity"),
-    (
-        LimitKind.UNAVAILABLE,
-        r"\bE(?:CONN[A-Z]+|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|PIPE)\b"
-        r"|connection (?:refused|reset|error|closed|failed)|timed out|fetch failed|network error|socket"
-        r"|error sending request|stream disconnected|unable to connect|internal server error|service unavailable|bad gateway",
+    LimitKind.RATE: (
+        "usage limit",
+        "hit your .{0,40}limit",
+        "rate limit",
+        "limit reached",
+        "too many requests",
     ),
-)
-_PATTERNS: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _TEXTS)
+    LimitKind.OVERLOAD: ("overloaded", "high demand", "at capacity"),
+    LimitKind.UNAVAILABLE: (
+        r"\bE(?:CONN[A-Z]+|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|PIPE)\b",
+        "connection (?:refused|reset|error|closed|failed)",
+        "unable to connect",
+        "timed out",
+        "fetch failed",
+        "network error",
+        "socket",
+        "error sending request",
+        "stream disconnected",
+        "internal server error",
+        "service unavailable",
+        "bad gateway",
+    ),
+}
+_PATTERNS: Final = {kind: re.compile("|".join(words), re.IGNORECASE) for kind, words in _WORDS.items()}
+"""Looked through in this order."""
 
 
 def kind_of_status(status: int) -> LimitKind | None:
@@ -44,4 +67,4 @@ def kind_of_text(said: str) -> LimitKind | None:
 
     Only for what a CLI says itself: a model may write any of these words.
     """
-    return next((kind for kind, pattern in _PATTERNS if pattern.search(said)), None)
+    return next((kind for kind, pattern in _PATTERNS.items() if pattern.search(said)), None)
