@@ -31,10 +31,14 @@ def lodge(tmp_path, zygote) -> Iterator[Open]:
         opened: list[Lodging] = []
 
         def open_(
-            kind: str = "claude", wrong: Any = None, options: Sequence[str] = (), **settings: str
+            kind: str = "claude",
+            wrong: Any = None,
+            lead: Any = None,
+            options: Sequence[str] = (),
+            **settings: str,
         ) -> Lodging:
             command = claude() if kind == "claude" else codex()
-            model = stack.enter_context(model_server(puppet(tmp_path, **(wrong or {}))))
+            model = stack.enter_context(model_server(puppet(tmp_path, lead=lead, **(wrong or {}))))
             suffix = "" if kind == "claude" else "/v1"
             address = f"{model.base_url}{suffix}"
             house = furnished(tmp_path, zygote, command=command, kind=kind, base_url=address, options=options)

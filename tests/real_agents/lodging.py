@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ import psutil
 from orchestrator import demo
 from orchestrator.agents.prices import Price
 from orchestrator.plumbing.processes.leftovers import RUN_VARIABLE
-from orchestrator.testing.models import ThreadedModelServer, TokenUsage
+from orchestrator.testing.models import ThreadedModelServer, TokenUsage, Turn
 from tests.real_agents.puppet import TITLE, Puppet
 from tests.scenario.house import House, Zygote, eventually, git
 
@@ -93,6 +93,10 @@ class Lodging:
         names = ("agent", "outcome", "exit_code", "model", "effort", "cli", "cli_version", "cost_usd")
         rows = self.house.rows("orchestrator.db", f"SELECT {', '.join(names)} FROM agent_runs ORDER BY id")
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def roles(self) -> list[str]:
+        """Whose runs there were, oldest first."""
+        return [run["agent"] for run in self.runs()]
 
     def outcomes(self, role: str = "") -> list[str]:
         """How the runs ended that have ended, of all roles or of one."""
@@ -174,10 +178,13 @@ def furnished(
 ) -> House:
     """A house with the sample service as its project and a real CLI as its agent, in an empty HOME."""
     home = root / "empty-home"
-    home.mkdir(parents=True)
+    (home / ".codex").mkdir(parents=True)
+    (root / "temporary").mkdir()
     settings = {
         **CANARIES,
         "HOME": str(home),
+        # The sandbox of codex takes nothing from below the directory for temporary files.
+        "TMPDIR": str(root / "temporary"),
         "ORCH_AGENT_CLI": kind,
         "ORCH_AGENT_COMMAND": str(command),
         "ORCH_AGENT_BASE_URL": base_url,
@@ -195,13 +202,13 @@ def furnished(
     return house
 
 
-def puppet(root: Path, **wrong: Any) -> Puppet:
+def puppet(root: Path, *, lead: Mapping[str, Turn] | None = None, **wrong: Any) -> Puppet:
     """The fake model, with the demo's agent in a place of its own."""
     place = root / "puppet"
     shutil.copytree(DEMO / "playbook", place / "playbook", ignore=_TREE)
     shutil.copy(DEMO / "agent.py", place / "agent.py")
     (place / "scratch").mkdir()
-    return Puppet(place / "agent.py", place / "scratch", wrong=wrong)
+    return Puppet(place / "agent.py", place / "scratch", wrong=wrong, lead=dict(lead or {}))
 
 
 def end(pid: int, number: int) -> None:

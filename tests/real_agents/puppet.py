@@ -6,12 +6,13 @@ It knows nothing but what a model knows: the request, and through tools the work
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,8 @@ class Puppet:
     fail: str = ""
     wrong: dict[str, Callable[[ModelRequest], Sequence[Turn] | None]] = field(default_factory=dict)
     """Roles whose model answers something else first; ``None`` from one leaves it to the good work."""
+    lead: dict[str, Turn] = field(default_factory=dict)
+    """What the model of a role does before the good work."""
     _known: dict[str, Sequence[Turn]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -50,7 +53,9 @@ class Puppet:
         key = request.headers.get("x-claude-code-session-id", "") + request.task
         with self._lock:
             if key not in self._known:
-                self._known[key] = tuple(self._work(role, Path(request.cwd)))
+                lead = (self.lead[role],) if role in self.lead else ()
+                work = self._work(role, Path(request.cwd))
+                self._known[key] = (*lead, *(map(by_shell, work) if "Write" not in request.tools else work))
             return self._known[key]
 
     def _work(self, role: str, workspace: Path) -> Iterator[Turn]:
@@ -100,6 +105,23 @@ class Puppet:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def by_shell(turn: Turn) -> Turn:
+    """The same turn for a CLI whose only tool is a shell."""
+    commands = []
+    for tool in turn.tools:
+        given = dict(tool.input) if not isinstance(tool.input, str) else {}
+        path = shlex.quote(str(given.get("file_path", "")))
+        match tool.name:
+            case "Read":
+                commands.append(f"cat {path}")
+            case "Write":
+                commands.append(f"mkdir -p $(dirname {path}); cat > {path} <<'END OF FILE'\n{given['content']}END OF FILE")
+            case "Bash":
+                commands.append(str(given["command"]))
+    calls = (ToolCall("exec_command", {"cmd": "\n".join(commands)}),) if commands else ()
+    return replace(turn, tools=calls)
 
 
 def role_of(request: ModelRequest) -> str:

@@ -71,6 +71,8 @@ class Screen:
         self._console.print(table)
         rounds = "1 round" if result.rounds == 1 else f"{result.rounds} rounds"
         self._line(f"{result.work_item} took {result.seconds} s and {rounds} back to development")
+        if result.cost_usd:
+            self._line(f"agents cost          ${result.cost_usd:.4f}")
         self._line(f"merged commit        {result.merged_commit or 'none'}")
         self._line(f"production runs      {result.production_revision or 'nothing'}")
         self._line(f"dashboard            {result.dashboard}")

@@ -214,6 +214,7 @@ class _Drive:
             problem=problem,
             hold=hold if isinstance(hold, dict) else None,
             stage=str(view["stage"]),
+            cost_usd=float(str(view["cost"])),
         )
 
     async def _to_its_end(self, item: str, began: float) -> Json:

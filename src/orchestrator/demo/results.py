@@ -51,6 +51,7 @@ class Result:
     problem: str = ""
     hold: Json | None = None
     stage: str = ""
+    cost_usd: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -68,6 +69,7 @@ class Result:
             "production_revision": self.production_revision,
             "events": self.events,
             "dashboard": self.dashboard,
+            "cost_usd": self.cost_usd,
         }
         if self.problem:
             answer["error"] = self.problem

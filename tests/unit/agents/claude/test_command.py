@@ -161,7 +161,7 @@ def test_a_missing_program_is_explained(tmp_path, command, why):
     with pytest.raises(Rejected, match=why):
         driven.launch(agent_task(tmp_path))
     with pytest.raises(Rejected, match=why):
-        _ = driven.version_argv
+        _ = driven.version_argv("")
 
 
 @pytest.mark.parametrize(
