@@ -117,7 +117,9 @@ def by_shell(turn: Turn) -> Turn:
             case "Read":
                 commands.append(f"cat {path}")
             case "Write":
-                commands.append(f"mkdir -p $(dirname {path}); cat > {path} <<'END OF FILE'\n{given['content']}END OF FILE")
+                commands.append(
+                    f"mkdir -p $(dirname {path}); cat > {path} <<'END OF FILE'\n{given['content']}END OF FILE"
+                )
             case "Bash":
                 commands.append(str(given["command"]))
     calls = (ToolCall("exec_command", {"cmd": "\n".join(commands)}),) if commands else ()

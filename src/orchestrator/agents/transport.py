@@ -95,6 +95,14 @@ class CliTransport:
             raise Rejected(problem)
         return said
 
+    def login_problem(self, cli: str) -> str | None:
+        """Why the provider of that kind of CLI would refuse it, as far as can be seen without asking.
+
+        Raises:
+            Rejected: there is no such kind.
+        """
+        return self._kinds.find(cli).login_problem()
+
     async def run(self, task: AgentTask, progress: Progress | None = None) -> AgentOutcome:
         """Run (or re-attach to) the attempt and wait for its end; cancelling leaves the agent at work.
 

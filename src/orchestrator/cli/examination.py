@@ -4,12 +4,13 @@ import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import orchestrator
+from orchestrator.cli.agent_checks import agent_checks, sandbox_check
+from orchestrator.cli.checks import Check
 from orchestrator.cli.ports import PortUse, is_loopback, port_use
 from orchestrator.config.settings import Settings
 from orchestrator.errors import AdapterError, BadInput, OrchestratorError
@@ -29,18 +30,6 @@ MINIMUM_GIT: Final = (2, 38)
 
 CLOCK_TOLERANCE: Final = timedelta(minutes=2)
 MEGABYTE: Final = 1_000_000
-DRIVEN_CLI: Final = "script"
-"""The kind of agent CLI that this version can start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at; ``mend`` says what to do when it is not in order."""
-
-    name: str
-    ok: bool
-    detail: str
-    mend: str = ""
 
 
 async def examine(settings: Settings) -> list[Check]:
@@ -59,7 +48,7 @@ async def examine(settings: Settings) -> list[Check]:
     if checks[-1].ok and _exists(settings):
         checks.extend([check async for check in _projects(settings)])
     else:
-        checks.append(_agent("agent", settings.agent_cli, settings.agent_command))
+        checks.extend([*await agent_checks(settings), sandbox_check(settings)])
     return checks
 
 
@@ -115,22 +104,6 @@ def _after(name: str, now: datetime, earlier: datetime, event: str) -> Check:
     )
 
 
-def _agent(name: str, kind: str, command: str) -> Check:
-    if kind != DRIVEN_CLI:
-        mend = (
-            f"set ORCH_AGENT_CLI={DRIVEN_CLI} and ORCH_AGENT_COMMAND, or give each project its own "
-            "executable with 'orch project add --agent-command'"
-        )
-        return Check(name, False, f"this version does not drive the agent CLI {kind}", mend)
-    mend = "set ORCH_AGENT_COMMAND to the executable of your agent"
-    if not command:
-        return Check(name, False, "the agent CLI `script` has no command", mend)
-    found = shutil.which(command)
-    if found is None:
-        return Check(name, False, f"{command} is not there or not executable", mend)
-    return Check(name, True, f"{kind}: {found}")
-
-
 def _access(settings: Settings) -> Check:
     if is_loopback(settings.host):
         return Check("access", True, f"{settings.host} is reachable from this machine only")
@@ -184,11 +157,12 @@ async def _projects(settings: Settings) -> AsyncIterator[Check]:
             yield await _repository(project)
             yield await _contract(app, project)
             if project.agent_cli or project.agent_command:
-                kind = project.agent_cli or settings.agent_cli
-                command = project.agent_command or settings.agent_command
-                yield _agent(f"{project.name}: agent", kind, command)
+                for check in await agent_checks(settings, project):
+                    yield check
         if not projects or any(not (one.agent_cli or one.agent_command) for one in projects):
-            yield _agent("agent", settings.agent_cli, settings.agent_command)
+            for check in await agent_checks(settings):
+                yield check
+        yield sandbox_check(settings, projects)
 
 
 async def _repository(project: "Project") -> Check:

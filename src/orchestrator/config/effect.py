@@ -8,12 +8,10 @@ from typing import Final
 
 WITHOUT_EFFECT: Final = frozenset(
     {
-        *("api_tokens", "projects_json", "agent_home_dir", "subprocess_tree_kill_enabled"),
+        *("api_tokens", "projects_json", "subprocess_tree_kill_enabled"),
         *("plane_base_url", "plane_workspace", "plane_api_token", "plane_webhook_secret"),
         *("plane_test_write_enabled", "plane_test_sandbox_projects"),
         *("gitea_base_url", "gitea_token", "gitea_webhook_secret"),
-        "agent_fallback_model",
-        *("breaker_enabled", "breaker_failures", "breaker_delay_s", "breaker_max_delay_s"),
         *("staging_infra_tolerance_enabled", "merge_retest_target", "merge_retest_timeout_s"),
         *("merge_retest_infra_max_retries", "merge_lock_timeout_s"),
         *("reaper_enabled", "reaper_interval_s", "reaper_dead_ticks", "reaper_finalize_grace_s"),

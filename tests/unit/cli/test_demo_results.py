@@ -128,6 +128,7 @@ def test_the_json_has_the_promised_names():
         "production_revision",
         "events",
         "dashboard",
+        "cost_usd",
     ]
     assert answer["ok"] is True
     assert [list(step) for step in answer["stages"]] == [["stage", "producer", "verdict", "seconds"]] * 2  # type: ignore[attr-defined]

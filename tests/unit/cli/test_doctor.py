@@ -1,5 +1,6 @@
 """The doctor looks at everything that a real installation needs and knows the mend of each failure."""
 
+import shutil
 import socket
 
 import pytest
@@ -54,11 +55,52 @@ def test_an_open_door_is_a_failure(orch, agent, monkeypatch):
     assert check["mend"] == "set ORCH_HOST=127.0.0.1"
 
 
-def test_an_agent_cli_that_is_not_driven_is_a_failure_with_its_mend(orch, agent, monkeypatch):
+def cli(tmp_path, text):
+    """An agent CLI that names a version."""
+    program = tmp_path / "claude"
+    program.write_text(f"#!/bin/sh\necho '{text}'\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_real_cli_is_asked_for_its_version_and_needs_a_login(orch, agent, monkeypatch, tmp_path):
     monkeypatch.setenv("ORCH_AGENT_CLI", "claude")
+    monkeypatch.setenv("ORCH_AGENT_COMMAND", str(cli(tmp_path, "2.1.332 (Claude Code)")))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = checks(orch("doctor", "--json"))
+    assert (found["agent"]["ok"], found["agent"]["detail"]) == (True, "claude: 2.1.332 (Claude Code)")
+    assert not found["agent login"]["ok"]
+    assert found["agent login"]["mend"].endswith("or set ORCH_AGENT_API_KEY")
+    monkeypatch.setenv("ORCH_AGENT_API_KEY", "sk-ant-of-somebody")
+    assert checks(orch("doctor", "--json"))["agent login"]["ok"]
+
+
+def test_a_cli_that_is_too_old_is_a_failure_with_its_mend(orch, agent, monkeypatch, tmp_path):
+    monkeypatch.setenv("ORCH_AGENT_CLI", "claude")
+    monkeypatch.setenv("ORCH_AGENT_COMMAND", str(cli(tmp_path, "1.0.9 (Claude Code)")))
     check = checks(orch("doctor", "--json"))["agent"]
-    assert (check["ok"], check["detail"]) == (False, "this version does not drive the agent CLI claude")
-    assert "ORCH_AGENT_CLI=script" in check["mend"]
+    assert (check["ok"], check["detail"]) == (False, "claude 1.0.9 cannot be driven")
+    assert check["mend"].startswith("install a version from 2.1.100")
+
+
+def test_a_cli_that_is_not_there_is_a_failure_with_its_mend(orch, agent, monkeypatch):
+    monkeypatch.setenv("ORCH_AGENT_CLI", "claude")
+    monkeypatch.setenv("ORCH_AGENT_COMMAND", "no-such-claude")
+    check = checks(orch("doctor", "--json"))["agent"]
+    assert (check["ok"], check["detail"]) == (False, "the agent CLI 'no-such-claude' is not on PATH")
+    assert check["mend"].startswith("install it with")
+
+
+def test_a_sandbox_that_is_asked_for_has_to_be_there(orch, agent, monkeypatch, tmp_path):
+    assert checks(orch("doctor", "--json"))["sandbox"]["ok"]
+    monkeypatch.setenv("ORCH_AGENT_SANDBOX", "bubblewrap")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(programs))
+    check = checks(orch("doctor", "--json"))["sandbox"]
+    assert (check["ok"], check["detail"]) == (False, "bwrap is not installed; asked for by the installation")
+    assert "apt-get install bubblewrap" in check["mend"]
 
 
 def test_a_full_disk_is_a_failure(orch, agent, monkeypatch):

@@ -93,6 +93,10 @@ class Cli(Protocol):
         """Why the version that the CLI named cannot be driven, and what to do; ``None`` when it can."""
         ...
 
+    def login_problem(self) -> str | None:
+        """Why its provider would refuse it, as far as can be seen without asking; what to do about it."""
+        ...
+
     def launch(self, task: AgentTask) -> Launch:
         """What has to be started for ``task``; no process is made here.
 

@@ -76,6 +76,10 @@ class ScriptCli:
         """None: whatever speaks the protocol will do."""
         return None
 
+    def login_problem(self) -> str | None:
+        """None: a script looks after itself."""
+        return None
+
     def reader(self, task: AgentTask) -> "ScriptReader":
         """A reader that adds up usage lines and remembers the last words."""
         return ScriptReader()

@@ -21,6 +21,14 @@ OLDEST_VERSION: Final = (2, 1, 100)
 NEXT_VERSION: Final = (3, 0, 0)
 """The first version that is not driven any more."""
 
+KEYS: Final = frozenset(
+    {
+        *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
+    }
+)
+"""Variables of which one is enough to be served; they are handed over by ORCH_AGENT_ENV."""
+
 PACKAGE: Final = "@anthropic-ai/claude-code"
 _WANTED: Final = Wanted(
     "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
@@ -69,6 +77,16 @@ class ClaudeCli:
             return None
         return f"claude {found[0]} cannot be driven; {cure}"
 
+    def login_problem(self) -> str | None:
+        """Nothing to log in with: no key, no variable with one, and no login of the CLI itself."""
+        handed = [name for name in self._options.passthrough if name in KEYS and os.environ.get(name)]
+        if self._options.api_key or handed or credentials_in(self._home_of_agents()).is_file():
+            return None
+        return "claude is not logged in: run `claude` once as this user and log in, or set ORCH_AGENT_API_KEY"
+
+    def _home_of_agents(self) -> Path:
+        return self._options.agent_home or Path.home()
+
     def launch(self, task: AgentTask) -> Launch:
         """The command line for the role, and an environment of allowed names, the protocol and the login.
 
@@ -113,9 +131,14 @@ class ClaudeCli:
         return find_program(named, home=self._home, path=path, wanted=_WANTED)
 
 
+def credentials_in(home: Path, directory: str = "") -> Path:
+    """Where the CLI keeps the login of a person."""
+    return Path(directory or home / ".claude") / ".credentials.json"
+
+
 def _login(env: Mapping[str, str]) -> tuple[str, ...]:
     """Where the CLI keeps its login, when it is started without a key."""
     if "ANTHROPIC_API_KEY" in env or "HOME" not in env:
         return ()
-    place = Path(env.get("CLAUDE_CONFIG_DIR") or Path(env["HOME"]) / ".claude") / ".credentials.json"
+    place = credentials_in(Path(env["HOME"]), env.get("CLAUDE_CONFIG_DIR", ""))
     return (str(place),) if place.is_file() else ()

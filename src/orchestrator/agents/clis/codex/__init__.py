@@ -21,6 +21,9 @@ OLDEST_VERSION: Final = (0, 100, 0)
 NEXT_VERSION: Final = (1, 0, 0)
 """The first version that is not driven any more."""
 
+KEYS: Final = frozenset({"CODEX_API_KEY", "OPENAI_API_KEY"})
+"""Variables of which one is enough to be served; they are handed over by ORCH_AGENT_ENV."""
+
 PACKAGE: Final = "@openai/codex"
 _WANTED: Final = Wanted(
     "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
@@ -69,6 +72,14 @@ class CodexCli:
         if OLDEST_VERSION <= tuple(map(int, found.groups())) < NEXT_VERSION:
             return None
         return f"codex {found[0]} cannot be driven; {cure}"
+
+    def login_problem(self) -> str | None:
+        """Nothing to log in with: no key, no variable with one, and no login of the CLI itself."""
+        handed = [name for name in self._options.passthrough if name in KEYS and os.environ.get(name)]
+        home = self._options.agent_home or Path.home()
+        if self._options.api_key or handed or (home / ".codex" / "auth.json").is_file():
+            return None
+        return "codex is not logged in: run `codex login` as this user, or set ORCH_AGENT_API_KEY"
 
     def launch(self, task: AgentTask) -> Launch:
         """The command line, and an environment of allowed names, the protocol and the login.

@@ -97,7 +97,9 @@ def git_places(workspace: Path) -> tuple[str, ...]:
         return (str(link),)
     own = Path(os.path.normpath(link.parent / _pointer(link).removeprefix("gitdir:").strip()))
     shared = Path(os.path.normpath(own / (_pointer(own / "commondir") or ".")))
-    return (str(own), *(str(shared / name) for name in ("objects", "refs", "logs")))
+    # A bare repository keeps no logs, and the CLI starts no command when a place is missing.
+    needed = (shared / name for name in ("objects", "refs", "logs"))
+    return (str(own), *(str(place) for place in needed if place.is_dir()))
 
 
 def _pointer(file: Path) -> str:
