@@ -60,7 +60,7 @@ class Rights:
         return tool == "Bash" and self.writes_anywhere and not _PUSH.search(text(given, "command"))
 
     def _is_writable(self, path: str) -> bool:
-        place = Path(os.path.normpath(path))
+        place = Path(os.path.realpath(path))
         return any(place.is_relative_to(own) for own in self.writable)
 
 

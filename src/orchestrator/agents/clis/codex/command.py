@@ -24,6 +24,7 @@ KEY_VARIABLE: Final = "CODEX_API_KEY"
 LONGEST_PROMPT: Final = 120_000
 """Bytes that a prompt may have: Linux takes no longer argument than 128 KiB."""
 
+_TEMPORARY: Final = "/tmp"  # noqa: S108 — where an installation lies that is thrown away.
 _PROVIDER: Final = "orchestrator"
 _COMMITTERS: Final = frozenset({Role.DEVELOPER, Role.TESTER, Role.DEPLOYER})
 _EFFORTS: Final[Mapping[str, str]] = {"max": "xhigh"}
@@ -120,6 +121,9 @@ def _confinement(task: AgentTask) -> Iterator[str]:
 def _settings(task: AgentTask, options: CodexOptions) -> Iterator[tuple[str, object]]:
     if task.confinement is None and task.role in _COMMITTERS:
         yield "sandbox_workspace_write.writable_roots", list(git_places(task.workspace))
+    if task.confinement is None and task.workspace.absolute().is_relative_to(_TEMPORARY):
+        # Its sandbox leaves that place open, and there all that is ours would lie open with it.
+        yield "sandbox_workspace_write.exclude_slash_tmp", True
     if task.effort:
         yield "model_reasoning_effort", _EFFORTS.get(task.effort, task.effort)
     if not options.base_url:
