@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from orchestrator.agents.clis import Cli
+from orchestrator.agents.transport import CliTransport, Kinds
+from orchestrator.agents.versions import Versions
 from orchestrator.pipeline.stages import Role
+from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.agent import AgentTask
+from orchestrator.ports.clock import Clock
 from tests.unit.agents.tasks import agent_task
 from tests.unit.testing.models.workplaces import repository
 
@@ -26,3 +31,11 @@ def events(task: AgentTask) -> Iterator[dict]:
     for line in (task.run_dir / "output.log").read_text().splitlines():
         if line.startswith("{"):
             yield json.loads(line)
+
+
+def transport_of(kind: str, cli: Cli, clock: Clock, home: Path) -> CliTransport:
+    """The transport with this one kind of CLI."""
+    processes = Processes()
+    return CliTransport(
+        processes, Kinds({kind: cli}, kind), clock, versions=Versions(processes, home / "versions")
+    )

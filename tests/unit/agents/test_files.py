@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from orchestrator.agents.clis.claude import ClaudeCli, ClaudeOptions
-from orchestrator.agents.transport import CliTransport
-from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.agent import AgentFailed
 from orchestrator.testing.clock import ManualClock
+from tests.unit.agents.real import transport_of
 from tests.unit.agents.tasks import ENDED, agent_task
 
 
@@ -20,7 +19,7 @@ async def test_the_prompt_is_there_when_the_cli_starts(tmp_path):
     task.workspace.mkdir()
     clock = ManualClock(ENDED)
     cli = ClaudeCli(clock, home=tmp_path, options=ClaudeOptions(command=str(program)))
-    outcome = await CliTransport(Processes(), {"claude": cli}, "claude", clock).run(task)
+    outcome = await transport_of("claude", cli, clock, tmp_path).run(task)
     assert isinstance(outcome, AgentFailed)
     assert outcome.reason == f"exit code 1: {task.prompt}"
     assert (task.run_dir / "system-prompt.md").stat().st_mode & 0o077 == 0

@@ -11,10 +11,8 @@ import pytest
 
 from orchestrator.agents.clis.claude import ClaudeCli, ClaudeOptions
 from orchestrator.agents.prices import PRICES
-from orchestrator.agents.transport import CliTransport
 from orchestrator.pipeline.budgets import Bound, Ceiling
 from orchestrator.pipeline.stages import Role
-from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.agent import (
     AgentOutcome,
     AgentTask,
@@ -26,7 +24,7 @@ from orchestrator.ports.agent import (
 from orchestrator.testing.clock import ManualClock
 from orchestrator.testing.models import HttpError, ModelServer, TokenUsage, ToolCall, Turn, fixed
 from tests.real_clis import claude
-from tests.unit.agents.real import events, real_task
+from tests.unit.agents.real import events, real_task, transport_of
 from tests.unit.agents.tasks import ENDED
 from tests.unit.testing.models.workplaces import log
 
@@ -52,7 +50,7 @@ async def run(
         )
         clock = ManualClock(ENDED)
         cli = ClaudeCli(clock, home=task.workspace.parent, options=chosen)
-        transport = CliTransport(Processes(), {"claude": cli}, "claude", clock)
+        transport = transport_of("claude", cli, clock, task.workspace.parent)
         return await transport.run(replace(task, model=task.model or MODEL)), server
 
 
@@ -112,7 +110,7 @@ async def test_a_role_that_reads_writes_its_documents_only(program, tmp_path):
 async def test_a_role_that_reads_runs_git_and_nothing_that_writes(program, tmp_path):
     task = real_task(tmp_path, Role.ANALYST)
     said("git", "commit", "-q", "--allow-empty", "-m", "Begin", cwd=task.workspace)
-    allowed = ["git log --oneline", "git status", "git --no-pager log -1", "git show HEAD", "git ls-files"]
+    allowed = ["git log --oneline", "git status", "git log -1 --stat", "git show HEAD", "git ls-files"]
     refused = [
         "git log > new.txt",
         "git log >> docs/new.txt",
@@ -266,4 +264,4 @@ async def test_a_command_does_not_outlive_the_turns_that_are_left(program, tmp_p
 
 async def test_its_version_is_one_that_is_driven(program, tmp_path):
     cli = ClaudeCli(ManualClock(ENDED), home=tmp_path, options=ClaudeOptions(command=str(program)))
-    assert cli.version_problem(said(*cli.version_argv)) is None
+    assert cli.version_problem(said(*cli.version_argv(""))) is None

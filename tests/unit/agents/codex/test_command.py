@@ -67,12 +67,11 @@ def test_of_a_linked_worktree_hooks_and_settings_stay_closed(tmp_path):
     workspace.mkdir()
     (workspace / ".git").write_text(f"gitdir: {own}\n")
     shared = tmp_path / "shop.git"
-    assert git_places(workspace) == (
-        str(own),
-        str(shared / "objects"),
-        str(shared / "refs"),
-        str(shared / "logs"),
-    )
+    for name in ("objects", "refs", "hooks"):
+        (shared / name).mkdir()
+    assert git_places(workspace) == (str(own), str(shared / "objects"), str(shared / "refs"))
+    (shared / "logs").mkdir()
+    assert str(shared / "logs") in git_places(workspace)
 
 
 def test_locked_in_by_us_it_has_no_sandbox_of_its_own(program, tmp_path):

@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agents.clis.codex import CodexCli, CodexOptions
-from orchestrator.agents.transport import CliTransport
 from orchestrator.pipeline.stages import Role
-from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.agent import AgentOutcome, AgentTask, Finished, LimitKind, LimitReached
 from orchestrator.testing.clock import ManualClock
 from orchestrator.testing.models import HttpError, ModelServer, TokenUsage, ToolCall, Turn, fixed
 from tests.real_clis import codex
-from tests.unit.agents.real import real_task
+from tests.unit.agents.real import real_task, transport_of
 from tests.unit.agents.tasks import ENDED
 from tests.unit.testing.models.workplaces import log, system_path
 
@@ -42,7 +40,7 @@ async def run(program: Path, task: AgentTask, turns: list[Turn]) -> tuple[AgentO
         # Its sandbox takes no program from below the directory for temporary files, where a test is at home.
         extra = {"TMPDIR": str(home / "tmp"), "PATH": system_path("node")}
         cli = CodexCli(clock, home=home, options=options, extra=extra)
-        transport = CliTransport(Processes(), {"codex": cli}, "codex", clock)
+        transport = transport_of("codex", cli, clock, home)
         return await transport.run(replace(task, model="gpt-5")), server
 
 
