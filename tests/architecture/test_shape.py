@@ -16,6 +16,7 @@ BOUNDARIES = {
 }
 # Modules that bring many others together, and why that is all they do.
 GATHERERS = {
+    "bootstrap/agents.py": "the part of the composition root that makes agents and their producers",
     "bootstrap/app.py": "the composition root names every concrete class",
     "bootstrap/delivery.py": "the part of the composition root below gates and producers",
     "bootstrap/foundation.py": "the part of the composition root that opens the neighbours",

@@ -127,6 +127,14 @@ class Lodging:
             lambda view: view["stage"] == "analysis" and view["explanation"]["waits_for"] == "person",
         )
 
+    def commands(self) -> dict[int, str]:
+        """The command line of every living process of a run, by its id."""
+        found = {}
+        for process in self.house.processes():
+            with contextlib.suppress(psutil.Error):
+                found[process.pid] = " ".join(process.cmdline())
+        return found
+
     def log_of(self, number: int = -1) -> str:
         rows = self.house.rows("orchestrator.db", "SELECT log_path FROM agent_runs ORDER BY id")
         return Path(rows[number][0]).read_text(encoding="utf-8", errors="replace")

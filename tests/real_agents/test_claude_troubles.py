@@ -199,12 +199,12 @@ def test_a_cli_that_is_ended_from_outside_in_the_middle_of_a_tool_is_tried_again
     item = developing(lodging)
 
     def at_work():
-        processes = list(lodging.house.processes())
-        return processes if any("time.sleep(300)" in " ".join(p.cmdline()[2:3]) for p in processes) else []
+        commands = lodging.commands()
+        return commands if any("time.sleep(300)" in words for words in commands.values()) else {}
 
-    processes = eventually(at_work, "the tool is at work")
-    cli = next(p for p in processes if "--output-format" in p.cmdline())
-    end(cli.pid, signal.SIGTERM)
+    commands = eventually(at_work, "the tool is at work")
+    (cli,) = [pid for pid, words in commands.items() if "--output-format" in words]
+    end(cli, signal.SIGTERM)
     lodging.until(item, "left development", lambda view: view["stage"] != "development", within=60)
     developer = [run["outcome"] for run in lodging.runs() if run["agent"] == "developer"]
     assert developer == ["failed", "finished"]

@@ -315,7 +315,15 @@ class House:
                 continue
 
     def told_processes(self) -> list[str]:
-        return [f"{process.pid} {' '.join(process.cmdline())}" for process in self.processes()]
+        return [f"{process.pid} {' '.join(command_of(process))}" for process in self.processes()]
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    """The words of its command; none when it has just ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def is_alive(pid: int) -> bool:

@@ -13,9 +13,11 @@ from orchestrator.agents.transport import CliTransport, Kinds
 from orchestrator.agents.versions import Versions
 from orchestrator.bootstrap.foundation import Foundation
 from orchestrator.config.settings import Settings
+from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.stages import Role
 from orchestrator.plumbing.processes import Processes
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.workspace import Branch
 from orchestrator.producers.agent_run import Admission, AgentRun, Furnishing, Opening, Places, Reservations
 
 LIMIT_PAUSE: Final = timedelta(minutes=1)
@@ -78,12 +80,22 @@ class Agents:
     def __init__(self, app: Foundation, variables: Mapping[str, str]) -> None:
         self._app = app
         self.transport = make_transport(app.settings, app.processes, app.clock, variables)
+        self._places = Places(app.workspace, app.settings.runs_dir)
         self.admission = Admission(store=app.store, clock=app.clock, settings=app.settings)
+
+    async def stop(self, branch: Branch) -> None:
+        """End everything that runs for the item, and bring what it left into the item's worktree."""
+        await self._app.processes.stop_below(self._app.settings.runs_dir / branch.item)
+        await self._places.bring_home(branch)
+
+    async def clear(self, item: WorkItemId) -> None:
+        """Remove what its agents were lent; the records and logs of its runs stay."""
+        await self._places.clear(item)
 
     def producers(self) -> Iterator[AgentRun]:
         """One row for each role."""
         app, settings = self._app, self._app.settings
-        places = Places(app.workspace, settings.runs_dir)
+        places = self._places
         reservations = Reservations(
             store=app.store,
             projects=app.projects,

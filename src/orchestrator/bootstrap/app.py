@@ -170,7 +170,7 @@ class App(Foundation):
             workspace=self.workspace,
             leases=self.leases,
             merger=delivery.merging,
-            stop_runs=lambda item_id: self.processes.stop_below(self.settings.runs_dir / item_id),
+            runs=self._agents,
             notifier=self.notifier,
             messages=self.messages,
             policy=self.policy,

@@ -1,8 +1,7 @@
 """Telling others: tracker states and comments, alerts, clean-up; best effort, each a job of its own."""
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
 from orchestrator.engine.cases import branch_of, load_case
 from orchestrator.engine.messages import Messages
@@ -20,13 +19,22 @@ from orchestrator.ports.notifier import Notifier
 from orchestrator.ports.queue import Done, Ending, Job, Later
 from orchestrator.ports.store import Store
 from orchestrator.ports.tracker import Tracker, TrackerState
-from orchestrator.ports.workspace import Workspace
+from orchestrator.ports.workspace import Branch, Workspace
 
 UNREAD_PAUSE: Final = timedelta(seconds=5)
 """Before the tracker is written to again that shows a gesture which the poll has not read yet."""
 
-StopRuns: TypeAlias = Callable[[WorkItemId], Awaitable[object]]
-"""Ends everything that runs on this host for a work item; when it returns, nothing of it runs any more."""
+
+class ItemRuns(Protocol):
+    """What runs on this host for work items."""
+
+    async def stop(self, branch: Branch) -> None:
+        """End everything that runs for the item, and bring what it left into the item's worktree."""
+        ...
+
+    async def clear(self, item: WorkItemId) -> None:
+        """Remove what its agents were lent; the records and logs of its runs stay."""
+        ...
 
 
 def desired_state(case: Case, policy: Policy) -> TrackerState:
@@ -59,7 +67,7 @@ class Outward:
         workspace: Workspace,
         leases: Leases,
         merger: Merger,
-        stop_runs: StopRuns,
+        runs: ItemRuns,
         notifier: Notifier,
         messages: Messages,
         policy: Policy,
@@ -71,7 +79,7 @@ class Outward:
         self._workspace = workspace
         self._leases = leases
         self._merger = merger
-        self._stop_runs = stop_runs
+        self._runs = runs
         self._notifier = notifier
         self._messages = messages
         self._policy = policy
@@ -139,13 +147,14 @@ class Outward:
         item = await self._item(job)
         if item is None or item.stage not in TERMINAL:
             return Done({"skipped": "the item is not terminal"})
-        await self._stop_runs(item.id)
+        await self._runs.stop(branch_of(item))
         if item.stage is Stage.CANCELLED:
             await self._workspace.rescue(branch_of(item), f"epoch-{item.epoch}")
             await self._close_pull_request(item)
             await self._leases.release(item.task_id)
         await self._merger.let_go(item)
         await self._workspace.discard(branch_of(item))
+        await self._runs.clear(item.id)
         return Done()
 
     async def _item(self, job: Job) -> WorkItem | None:

@@ -84,6 +84,19 @@ class ForgeMerger:
         self.let_go_of.append(item)
 
 
+class _Runs:
+    """What runs for items: it is noted that it was ended."""
+
+    def __init__(self, stopped: list[WorkItemId]) -> None:
+        self._stopped = stopped
+
+    async def stop(self, branch: Branch) -> None:
+        self._stopped.append(branch.item)
+
+    async def clear(self, item: WorkItemId) -> None:
+        """Nothing was lent."""
+
+
 @dataclass
 class Engine:
     """The engine of one process; several of them may work on one database."""
@@ -124,7 +137,7 @@ class Engine:
         )  # fmt: skip
         self.outward = Outward(
             store=store, tracker=self.tracker, forge=self.forge, workspace=self.workspace, leases=leases,
-            merger=self.merger, stop_runs=self._stop_runs, notifier=self.notifier, messages=Messages(),
+            merger=self.merger, runs=_Runs(self.runs_stopped), notifier=self.notifier, messages=Messages(),
             policy=self.policy, clock=clock,
         )  # fmt: skip
         self.recovery = Recovery(
@@ -137,9 +150,6 @@ class Engine:
             JobKind.NOTIFY: self.outward.alert,
             JobKind.CLEANUP: self.outward.clean_up,
         }
-
-    async def _stop_runs(self, item: WorkItemId) -> None:
-        self.runs_stopped.append(item)
 
     # What happens.
 

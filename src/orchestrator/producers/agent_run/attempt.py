@@ -114,7 +114,9 @@ class AgentRun:
         if isinstance(outcome, LimitReached):
             opened.settle(outcome.session)
             return Deferred(outcome.reason, after=self._pause_until(outcome.retry_at))
-        await self._places.rescue(assignment.branch, opened.task)
+        # The work of an item that was stopped or sent on is kept by whoever did that.
+        if await self._is_still_wanted(assignment):
+            await self._places.rescue(assignment.branch, opened.task)
         opened.settle()
         match outcome:
             case BudgetReached(reason=reason):

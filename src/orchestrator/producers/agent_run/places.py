@@ -5,11 +5,16 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from orchestrator.errors import Rejected
+from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.ports.agent import AgentTask, Confinement
 from orchestrator.ports.producer import Assignment
 from orchestrator.ports.workspace import Branch, Workspace
 from orchestrator.producers.agent_run.terms import Terms
+
+log = structlog.get_logger(__name__)
 
 _CLONE: Final = "clone"
 _HOME: Final = "agent-home"
@@ -57,6 +62,25 @@ class Places:
         """
         if task.confinement is not None:
             await self._workspace.take_back(branch, task.workspace)
+
+    async def bring_home(self, branch: Branch) -> None:
+        """Bring what a clone of the item still holds into its worktree, whoever worked in it.
+
+        Raises:
+            Unavailable: the workspace cannot be reached.
+        """
+        clone = self._root / branch.item / _CLONE
+        if not (clone / ".git").exists():
+            return
+        try:
+            await self._workspace.take_back(branch, clone)
+        except Rejected as error:
+            log.warning("clone_not_taken_back", work_item=branch.item, reason=str(error))
+
+    async def clear(self, item: WorkItemId) -> None:
+        """Remove what was lent to the agents of an item that is over, and the home that they had."""
+        for name in (_CLONE, _HOME):
+            await asyncio.to_thread(shutil.rmtree, self._root / item / name, ignore_errors=True)
 
     async def rescue(self, branch: Branch, task: AgentTask) -> None:
         """Keep what a run left that is not taken: the next run begins with a clean workspace."""
