@@ -1,32 +1,24 @@
 """A task in a workspace of its own."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.stages import Role
 from orchestrator.ports.agent import AgentTask
+from tests.unit.agents.tasks import agent_task
 
 
 @pytest.fixture
 def task(tmp_path) -> AgentTask:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    return AgentTask(
-        role=Role.REVIEWER,
-        work_item=WorkItemId("SHOP-1"),
-        project="shop",
+    made = agent_task(tmp_path, Role.REVIEWER)
+    made.workspace.mkdir()
+    return replace(
+        made,
         title="Count 'twice'; $(really)\0\nnow",
-        workspace=workspace,
-        task_file=workspace / ".task-reviewer.md",
-        artifact_dir=workspace / "docs" / "work-items" / "SHOP-1",
-        branch="feature/SHOP-1-count",
-        base="main",
-        base_commit=None,
+        task_file=made.workspace / ".task-reviewer.md",
         round=2,
-        run_id=41,
-        run_dir=tmp_path / "runs" / "one",
         limit=timedelta(seconds=20),
         grace=timedelta(milliseconds=300),
         model="some-model",

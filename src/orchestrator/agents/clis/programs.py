@@ -1,11 +1,15 @@
 """Finding the program of a CLI, and what it needs to be seen of it when it runs locked in."""
 
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from orchestrator.errors import Rejected
+
+_VERSION: Final = re.compile(r"\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,30 @@ class Wanted:
 
     name: str
     cure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supported:
+    """The versions of a program that are driven: from ``oldest`` up to, but not, ``following``.
+
+    ``package`` is its name in npm, with the major version that is installed to come into the range.
+    """
+
+    program: str
+    package: str
+    oldest: tuple[int, int, int]
+    following: tuple[int, int, int]
+
+    def problem(self, said: str) -> str | None:
+        """Why the version that the program named cannot be driven, and what to do; ``None`` when it can."""
+        found = _VERSION.search(said)
+        oldest, following = (".".join(map(str, one)) for one in (self.oldest, self.following))
+        cure = f"install a version from {oldest} up to, but not, {following}: `npm install -g {self.package}`"
+        if found is None:
+            return f"the agent CLI names no version; {cure}"
+        if self.oldest <= tuple(map(int, found.groups())) < self.following:
+            return None
+        return f"{self.program} {found[0]} cannot be driven; {cure}"
 
 
 def find_program(command: str, *, home: Path, path: str, wanted: Wanted) -> Path:

@@ -1,7 +1,6 @@
 """Agents of the kind ``claude``: Claude Code, without a terminal, in its own stream of JSON."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -11,15 +10,10 @@ from orchestrator.agents.clis.claude.command import ClaudeOptions, argv, endpoin
 from orchestrator.agents.clis.claude.events import ClaudeTranscript
 from orchestrator.agents.clis.claude.stream import ClaudeReader
 from orchestrator.agents.clis.claude.verdict import verdict
-from orchestrator.agents.clis.programs import Wanted, find_program, parts_of
+from orchestrator.agents.clis.programs import Supported, Wanted, find_program, parts_of
 from orchestrator.plumbing.processes import ExitRecord
 from orchestrator.ports.agent import AgentOutcome, AgentTask, Transcript
 from orchestrator.ports.clock import Clock
-
-OLDEST_VERSION: Final = (2, 1, 100)
-"""The oldest version that is driven; it was measured with 2.1.332."""
-NEXT_VERSION: Final = (3, 0, 0)
-"""The first version that is not driven any more."""
 
 KEYS: Final = frozenset(
     {
@@ -30,12 +24,14 @@ KEYS: Final = frozenset(
 """Variables of which one is enough to be served; they are handed over by ORCH_AGENT_ENV."""
 
 PACKAGE: Final = "@anthropic-ai/claude-code"
+SUPPORTED: Final = Supported("claude", f"{PACKAGE}@2", (2, 1, 100), (3, 0, 0))
+"""What is driven; it was measured with 2.1.332."""
+
 _WANTED: Final = Wanted(
     "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
 )
-_VERSION = re.compile(r"\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
 
-__all__ = ("NEXT_VERSION", "OLDEST_VERSION", "ClaudeCli", "ClaudeOptions", "ClaudeReader")
+__all__ = ("SUPPORTED", "ClaudeCli", "ClaudeOptions", "ClaudeReader")
 
 
 class ClaudeCli:
@@ -68,14 +64,7 @@ class ClaudeCli:
 
     def version_problem(self, said: str) -> str | None:
         """Why the version cannot be driven, and what to install; ``None`` when it can."""
-        found = _VERSION.search(said)
-        oldest, following = (".".join(map(str, one)) for one in (OLDEST_VERSION, NEXT_VERSION))
-        cure = f"install a version from {oldest} up to, but not, {following}: `npm install -g {PACKAGE}@2`"
-        if found is None:
-            return f"the agent CLI names no version; {cure}"
-        if OLDEST_VERSION <= tuple(map(int, found.groups())) < NEXT_VERSION:
-            return None
-        return f"claude {found[0]} cannot be driven; {cure}"
+        return SUPPORTED.problem(said)
 
     def login_problem(self) -> str | None:
         """Nothing to log in with: no key, no variable with one, and no login of the CLI itself."""

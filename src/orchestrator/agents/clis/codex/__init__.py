@@ -1,7 +1,6 @@
 """Agents of the kind ``codex``: the CLI ``codex exec``, with events in JSON."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -11,26 +10,23 @@ from orchestrator.agents.clis.codex.command import CodexOptions, argv, endpoint,
 from orchestrator.agents.clis.codex.events import CodexTranscript
 from orchestrator.agents.clis.codex.stream import CodexReader
 from orchestrator.agents.clis.codex.verdict import verdict
-from orchestrator.agents.clis.programs import Wanted, find_program, parts_of
+from orchestrator.agents.clis.programs import Supported, Wanted, find_program, parts_of
 from orchestrator.plumbing.processes import ExitRecord
 from orchestrator.ports.agent import AgentOutcome, AgentTask, Transcript
 from orchestrator.ports.clock import Clock
-
-OLDEST_VERSION: Final = (0, 100, 0)
-"""The oldest version that is driven; it was measured with 0.171.0."""
-NEXT_VERSION: Final = (1, 0, 0)
-"""The first version that is not driven any more."""
 
 KEYS: Final = frozenset({"CODEX_API_KEY", "OPENAI_API_KEY"})
 """Variables of which one is enough to be served; they are handed over by ORCH_AGENT_ENV."""
 
 PACKAGE: Final = "@openai/codex"
+SUPPORTED: Final = Supported("codex", f"{PACKAGE}@0", (0, 100, 0), (1, 0, 0))
+"""What is driven; it was measured with 0.171.0."""
+
 _WANTED: Final = Wanted(
     "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
 )
-_VERSION = re.compile(r"\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
 
-__all__ = ("NEXT_VERSION", "OLDEST_VERSION", "CodexCli", "CodexOptions", "CodexReader")
+__all__ = ("SUPPORTED", "CodexCli", "CodexOptions", "CodexReader")
 
 
 class CodexCli:
@@ -64,14 +60,7 @@ class CodexCli:
 
     def version_problem(self, said: str) -> str | None:
         """Why the version cannot be driven, and what to install; ``None`` when it can."""
-        found = _VERSION.search(said)
-        oldest, following = (".".join(map(str, one)) for one in (OLDEST_VERSION, NEXT_VERSION))
-        cure = f"install a version from {oldest} up to, but not, {following}: `npm install -g {PACKAGE}@0`"
-        if found is None:
-            return f"the agent CLI names no version; {cure}"
-        if OLDEST_VERSION <= tuple(map(int, found.groups())) < NEXT_VERSION:
-            return None
-        return f"codex {found[0]} cannot be driven; {cure}"
+        return SUPPORTED.problem(said)
 
     def login_problem(self) -> str | None:
         """Nothing to log in with: no key, no variable with one, and no login of the CLI itself."""
