@@ -47,6 +47,8 @@ def test_an_agent_that_is_locked_in_develops_and_reaches_nothing_else(lodge, tmp
     assert not os.path.exists("/usr/planted")
     branch = lodging.house.view(item)["branch"]
     assert "def average(" in git(lodging.house.forge(), "show", f"{branch}:tally/scores.py")
+    log = git(lodging.house.forge(), "log", "--format=%s by %an", branch).splitlines()
+    assert "Work of the developer by developer" in log
     lodging.until(item, "was reviewed", lambda _: lodging.outcomes("reviewer"), within=60)
     assert not os.path.exists("/tmp/hooked")
     assert set(lodging.outcomes()) == {"finished"}

@@ -113,6 +113,7 @@ class Agents:
             places=places,
             workspace=app.workspace,
             runs_dir=settings.runs_dir,
+            email_domain=settings.git_email_domain,
             most_turns=settings.agent_max_turns,
         )
         for role in Role:
@@ -125,6 +126,5 @@ class Agents:
                 store=app.store,
                 workspace=app.workspace,
                 clock=app.clock,
-                email_domain=settings.git_email_domain,
                 limit_pause=LIMIT_PAUSE,
             )

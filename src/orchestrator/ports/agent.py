@@ -68,7 +68,8 @@ class AgentTask:
     ``run_dir`` is the run's own directory: starting again with the same directory re-attaches to the run
     instead of starting a second one. ``prompt`` is what the role is told (its system prompt), ``session`` the
     id (a UUID) of the conversation that begins, ``resume`` the one that goes on instead. ``ceiling`` is what
-    the run may consume. ``cli`` names the kind of CLI; empty: that of the installation.
+    the run may consume. ``cli`` names the kind of CLI; empty: that of the installation. ``email`` is the
+    address under which the role commits; empty: whatever git finds.
     """
 
     role: Role
@@ -95,6 +96,7 @@ class AgentTask:
     session: str = ""
     resume: Session | None = None
     ceiling: Ceiling = field(default_factory=Ceiling)
+    email: str = ""
     confinement: Confinement | None = None
 
 

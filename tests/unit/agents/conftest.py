@@ -23,4 +23,5 @@ def task(tmp_path) -> AgentTask:
         grace=timedelta(milliseconds=300),
         model="some-model",
         effort="high",
+        email="reviewer@orch.example",
     )

@@ -64,6 +64,7 @@ async def test_the_environment_is_the_protocol_and_nothing_of_ours(task, tmp_pat
         "ORCH_RUN_ID": "41",
         "ORCH_DEMO_FAIL": "tests",
     }
+    assert (env["GIT_AUTHOR_NAME"], env["GIT_COMMITTER_EMAIL"]) == ("reviewer", "reviewer@orch.example")
     assert "secret" not in env.values()
     assert env["cwd"] == str(task.workspace)
     assert env["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)

@@ -72,6 +72,7 @@ class Desk:
             places=self.places,
             workspace=self.workspace,
             runs_dir=self.settings.runs_dir,
+            email_domain="orch.example",
             most_turns=self.settings.agent_max_turns,
         )
 
@@ -87,7 +88,6 @@ class Desk:
                 store=self.rig.store,
                 workspace=self.workspace,
                 clock=self.rig.clock,
-                email_domain="orch.example",
                 limit_pause=timedelta(seconds=90),
             )
             for role in Role

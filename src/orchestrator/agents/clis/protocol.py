@@ -15,9 +15,18 @@ def protocol_variables(task: AgentTask) -> dict[str, str]:
         "ORCH_BASE": task.base,
         "ORCH_ROUND": str(task.round),
         "ORCH_RUN_ID": str(task.run_id),
+        **_identity(task),
     }
     # What people type may hold anything; the operating system refuses a NUL byte in an environment.
     return {name: value.replace("\0", "") for name, value in values.items()}
+
+
+def _identity(task: AgentTask) -> dict[str, str]:
+    """Who git says that a commit of the agent is by: its home need not hold any configuration."""
+    if not task.email:
+        return {}
+    names = {f"GIT_{who}_NAME": task.role.value for who in ("AUTHOR", "COMMITTER")}
+    return names | {f"GIT_{who}_EMAIL": task.email for who in ("AUTHOR", "COMMITTER")}
 
 
 def request(task: AgentTask) -> str:

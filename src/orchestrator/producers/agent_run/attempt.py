@@ -58,7 +58,6 @@ class AgentRun:
         store: Store,
         workspace: Workspace,
         clock: Clock,
-        email_domain: str,
         limit_pause: timedelta,
     ) -> None:
         self._role = role
@@ -69,7 +68,6 @@ class AgentRun:
         self._store = store
         self._workspace = workspace
         self._clock = clock
-        self._email_domain = email_domain
         self._limit_pause = limit_pause
         self._leavings = Leavings(workspace)
 
@@ -204,7 +202,7 @@ class AgentRun:
         try:
             delivered = await self._workspace.save(
                 assignment.branch,
-                author=Author(self.name, f"{self.name}@{self._email_domain}"),
+                author=Author(self.name, opened.task.email),
                 message=f"{assignment.stage}({assignment.item.id}): work of the {self.name}",
                 started_at=opened.begun.start,
                 epoch=assignment.item.epoch,

@@ -64,6 +64,7 @@ class Opening:
         places: Places,
         workspace: Workspace,
         runs_dir: Path,
+        email_domain: str,
         most_turns: int = 0,
     ) -> None:
         self._reservations = reservations
@@ -71,6 +72,7 @@ class Opening:
         self._furnishing = furnishing
         self._places = places
         self._workspace = workspace
+        self._email_domain = email_domain
         self._turns = most_turns
         self._dirs = RunDirs(runs_dir)
 
@@ -173,6 +175,7 @@ class Opening:
             session=begun.session,
             resume=begun.resume,
             ceiling=self._ceiling(run),
+            email=f"{assignment.role.value}@{self._email_domain}",
             confinement=self._places.confinement(assignment, terms),
         )
 
