@@ -17,7 +17,7 @@ from orchestrator.producers.agent_run.admission import Admission, Held
 from orchestrator.producers.agent_run.furnishing import Furnishing, require_approved
 from orchestrator.producers.agent_run.places import Places
 from orchestrator.producers.agent_run.reservation import Refused, Reservations
-from orchestrator.producers.agent_run.role_prompts import role_prompt
+from orchestrator.producers.agent_run.role_prompts import RolePrompts
 from orchestrator.producers.agent_run.run_dirs import (
     Begun,
     Interrupted,
@@ -72,6 +72,7 @@ class Opening:
         self._furnishing = furnishing
         self._places = places
         self._workspace = workspace
+        self._prompts = RolePrompts(workspace)
         self._email_domain = email_domain
         self._turns = most_turns
         self._dirs = RunDirs(runs_dir)
@@ -92,7 +93,7 @@ class Opening:
             run = await self._reservations.found(begun.run_id)
             return Opened(await self._task(assignment, run_dir, terms, run=run, begun=begun), begun)
         require_approved(assignment.item)
-        prompt = await role_prompt(self._workspace, assignment.branch, assignment.role)
+        prompt = await self._prompts.of(assignment.branch, assignment.role)
         run_or_reason = await self._stamped(assignment, run_dir, terms)
         if not isinstance(run_or_reason, StartedRun):
             return run_or_reason
