@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from tests.real_agents.lodging import MODEL_KEY
 from tests.real_agents.test_claude_troubles import bash, developing
 from tests.scenario.house import git
 
@@ -63,3 +64,5 @@ def test_what_the_agent_sees_is_no_secret_of_ours(lodge):
     assert "looked" in told
     assert "ORCH_ROLE=developer" in told
     assert str(lodging.house.home / "orchestrator.db") not in told
+    # The key of the model is the agent's own; the log that is kept does not show it all the same.
+    assert MODEL_KEY not in told

@@ -119,6 +119,8 @@ class CliTransport:
         record = await self._attend(run, reader, task, progress)
         if _was_never_started(record):
             return NotStarted(f"the agent CLI could not be started: {record.error}")
+        if task.confinement is not None and _was_never_inside(reader):
+            return NotStarted(f"the agent could not be locked in: {reader.last_words}")
         outcome = _judged(cli, task, record, reader)
         await asyncio.to_thread(mask_log, run.log_path)
         return outcome
@@ -200,6 +202,13 @@ def _was_never_started(record: ExitRecord) -> bool:
     """Whether the supervisor says that the system refused to execute the command."""
     ended = record.exit_code is not None or record.timed_out or record.stopped
     return record.error is not None and not ended and not record.lost
+
+
+def _was_never_inside(reader: Reader) -> bool:
+    """Whether the sandbox itself failed: then nothing but its complaint is in the log."""
+    return not reader.turns and reader.last_words.startswith(
+        ("bwrap: ", "the sandbox cannot be started", "cannot start ")
+    )
 
 
 def _write(files: Mapping[str, str], directory: Path) -> None:

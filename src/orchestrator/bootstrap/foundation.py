@@ -20,6 +20,7 @@ from orchestrator.pipeline.wording import Language
 from orchestrator.plumbing.clock import RandomIds, SystemClock
 from orchestrator.plumbing.git import Git
 from orchestrator.plumbing.processes import Processes
+from orchestrator.plumbing.redaction import PROCESS
 from orchestrator.ports.notifier import Notifier
 from orchestrator.store import SqlLeases, SqlQueue, SqlStore, this_process
 from orchestrator.trackers.board import BoardTracker
@@ -35,6 +36,8 @@ class Foundation:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        # From here on no log, page or message of this process shows a secret of its own settings.
+        PROCESS.know(settings.secrets())
         self.clock = SystemClock()
         self.ids = RandomIds()
         self.policy = Policy(confirm_deploy=settings.deploy_require_manual_approve)

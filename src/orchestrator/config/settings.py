@@ -2,7 +2,7 @@
 
 from typing import Final, Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from orchestrator.config.groups.agents import Agents
@@ -46,6 +46,16 @@ class Settings(BaseSettings, Upkeep, Delivery, Runners, Agents, Neighbours, Serv
         """Only what is handed in: the loader merges the layers, and so knows where each value came from."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret that is set, for masking: whole values, and their parts where there are several."""
+        found: list[str] = []
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, SecretStr):
+                text = value.get_secret_value()
+                found += [text, *text.replace(",", " ").split()]
+        return tuple(part for part in dict.fromkeys(found) if part)
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Self:

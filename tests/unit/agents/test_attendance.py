@@ -17,7 +17,7 @@ from orchestrator.pipeline.budgets import Bound, Ceiling
 from orchestrator.plumbing.clock import SystemClock
 from orchestrator.plumbing.processes import Processes
 from orchestrator.plumbing.processes.leftovers import RUN_VARIABLE
-from orchestrator.ports.agent import AgentFailed, BudgetReached, Finished, Usage
+from orchestrator.ports.agent import AgentFailed, BudgetReached, Confinement, Finished, NotStarted, Usage
 from tests.unit.agents.scripts import script
 from tests.unit.plumbing.processes.support import eventually, lives, marked, pid_in
 
@@ -153,6 +153,21 @@ async def test_nothing_with_the_mark_of_the_run_survives_it(task, tmp_path):
     text = f"setsid sleep 300 & nohup sleep 301 >/dev/null 2>&1 & {daemon}; exit 0"
     assert isinstance(await transport(tmp_path, text).run(task), Finished)
     assert marked(RUN_VARIABLE, str(task.run_dir)) == []
+
+
+async def test_a_sandbox_that_cannot_be_made_is_no_failure_of_the_agent(task, tmp_path, monkeypatch):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "bwrap").write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a namespace' >&2\nexit 1\n"
+    )
+    (programs / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    given = replace(task, confinement=Confinement(tmp_path / "inside"))
+    outcome = await transport(tmp_path, "exit 0").run(given)
+    assert outcome == NotStarted(
+        "the agent could not be locked in: bwrap: No permissions to create a namespace"
+    )
 
 
 async def test_the_log_that_is_kept_is_masked_and_still_json(task, tmp_path):

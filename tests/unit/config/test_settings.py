@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from orchestrator.config.budgets import parse_budgets
 from orchestrator.config.groups.agents import ROLES, timeout_overrides
@@ -222,3 +222,20 @@ def test_any_text_of_budgets_is_read_or_refused(text):
 def test_a_day_of_a_budget_begins_in_the_zone_of_the_settings():
     assert Settings().zone is UTC
     assert Settings(time_zone="Europe/Berlin").zone == ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize("names", ["ORCH_GITEA_TOKEN", "HTTPS_PROXY, orch_plane_api_token", "A-B"])
+def test_what_is_ours_or_no_variable_is_not_handed_to_agents(names):
+    with pytest.raises(ValidationError, match="agent_env"):
+        Settings(home=Path("/srv/orch"), agent_env=names)
+
+
+def test_every_secret_is_known_for_masking():
+    settings = Settings(
+        home=Path("/srv/orch"),
+        agent_api_key=SecretStr("sk-of-a-model"),
+        gitea_token=SecretStr("gitea-token-1"),
+        notify_urls=SecretStr("tgram://one/two json://three"),
+    )
+    assert {"sk-of-a-model", "gitea-token-1", "tgram://one/two", "json://three"} <= set(settings.secrets())
+    assert "" not in settings.secrets()

@@ -1,6 +1,7 @@
 """Which agent CLI does the work, with which model, effort, time and money."""
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -10,6 +11,7 @@ from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, 
 from orchestrator.config.budgets import Amounts, parse_budgets
 from orchestrator.config.kinds import Count, Positive, Seconds, Tolerant, TolerantSeconds
 
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ROLES: Final = ("analyst", "architect", "developer", "reviewer", "tester", "deployer")
 
 _MODEL = "Model of the {0}; empty: `agent_model_default`."
@@ -123,6 +125,17 @@ class Agents(BaseModel):
         description="First pause in seconds, doubled each time; a time the provider states comes first.",
     )
     breaker_max_delay_s: Seconds = Field(900, description="Longest pause in seconds.")
+
+    @field_validator("agent_env")
+    @classmethod
+    def _ours_stays_ours(cls, value: str) -> str:
+        """A setting of ours is no agent's business: many of them are secrets."""
+        for name in (part.strip() for part in value.split(",")):
+            if name.upper().startswith("ORCH_"):
+                raise ValueError(f"must not hand {name} to agents: it belongs to the orchestrator")
+            if name and not _VARIABLE.fullmatch(name):
+                raise ValueError(f"must be names of variables, separated by commas; {name!r} is none")
+        return value
 
     @field_validator("budgets_json")
     @classmethod
