@@ -21,6 +21,9 @@ from orchestrator.ports.clock import Clock
 
 _NOTE: Final = "ended.json"
 
+AT_ONCE: Final = 500
+"""Lines that are read at one look: a run that is found again may have written a long log meanwhile."""
+
 _BUSY: Final = 0.02
 """Share of a processor below which the processes of a run only wait (timers and the like)."""
 
@@ -64,20 +67,23 @@ class Attendance:
         self._life = _Life(now)
 
     def read(self) -> None:
-        """Read what is new in the log."""
-        self._feed(whole=False)
+        """Read what is new in the log; of very much, the next part."""
+        self._feed(AT_ONCE)
         size = self._log_path.stat().st_size if self._log_path.exists() else 0
         if size != self._size:
             self._size, self._read_at = size, self._clock.monotonic()
 
     def read_rest(self) -> None:
-        """Read the log of a run that has ended to its last character."""
-        self._feed(whole=True)
+        """Read the log of a run that has ended to its last character. Blocking."""
+        self._feed(None)
 
-    def _feed(self, *, whole: bool) -> None:
-        while (line := self._lines.next(whole=whole)) is not None:
+    def _feed(self, most: int | None) -> None:
+        """Read so many lines; ``None``: all of a log that does not grow any more."""
+        count = 0
+        while count != most and (line := self._lines.next(whole=most is None)) is not None:
             if line.text is not None:
                 self._reader.feed(line.text)
+            count += 1
 
     @property
     def pause(self) -> float:

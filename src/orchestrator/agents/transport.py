@@ -171,7 +171,7 @@ class CliTransport:
         finally:
             waiting.cancel()
         record = waiting.result()
-        attendance.read_rest()
+        await asyncio.to_thread(attendance.read_rest)
         await _tell(progress, reader.usage, told)
         await self._processes.sweep(run.run_dir)
         return record
