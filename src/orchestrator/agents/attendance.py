@@ -97,8 +97,13 @@ class Attendance:
         return self._ceiling() or self._lingering() or await self._measured()
 
     def _ceiling(self) -> Ended | None:
+        if self._reader.result_seen:
+            # What is done is paid for: nothing is saved by throwing it away.
+            return None
         usage = self._reader.usage
-        reached = self._task.ceiling.reached(tokens=usage.tokens, cost_usd=usage.cost_usd)
+        reached = self._task.ceiling.reached(
+            tokens=usage.tokens, cost_usd=usage.cost_usd, turns=self._reader.turns
+        )
         return None if reached is None else Ended(EndedBy.BUDGET, reached)
 
     def _lingering(self) -> Ended | None:

@@ -7,6 +7,7 @@ from typing import Final, TextIO
 from orchestrator.plumbing.redaction import MASK, LineRedactor, is_secret_name, redact
 
 _COMPACT: Final = (",", ":")
+_PIECES: Final = frozenset({"text", "partial_json", "thinking", "signature"})
 
 
 def mask_log(path: Path) -> None:
@@ -48,13 +49,34 @@ def _masked_line(line: str, masked: LineRedactor) -> str:
         return masked.redact(line)
     try:
         said = json.loads(line)
+        clean = _masked(_without_pieces(said))
+        if clean == said:
+            return line
+        return _spelled(clean) + line[len(line.rstrip("\r\n")) :]
     except (ValueError, RecursionError):
         return masked.redact(line)
-    clean = _masked(said)
-    if clean == said:
-        return line
-    ending = line[len(line.rstrip("\r\n")) :]
-    return json.dumps(clean, ensure_ascii=False, separators=_COMPACT) + ending
+
+
+def _spelled(said: object) -> str:
+    """JSON that can be written: half of a surrogate pair is no character, and stays an escape."""
+    text = json.dumps(said, ensure_ascii=False, separators=_COMPACT)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(said, separators=_COMPACT)
+    return text
+
+
+def _without_pieces(said: object) -> object:
+    """A piece of an answer without its text: cut in two, a secret is not recognised, and it is told again."""
+    if not isinstance(said, dict) or said.get("type") != "stream_event":
+        return said
+    event = said.get("event")
+    delta = event.get("delta") if isinstance(event, dict) else None
+    if not isinstance(event, dict) or not isinstance(delta, dict):
+        return said
+    told = {name: "" if name in _PIECES else part for name, part in delta.items()}
+    return {**said, "event": {**event, "delta": told}}
 
 
 def _masked(value: object) -> object:
@@ -64,7 +86,7 @@ def _masked(value: object) -> object:
         return [_masked(part) for part in value]
     if isinstance(value, dict):
         return {
-            name: MASK if isinstance(part, str) and part and is_secret_name(name) else _masked(part)
+            redact(name): MASK if isinstance(part, str) and part and is_secret_name(name) else _masked(part)
             for name, part in value.items()
         }
     return value

@@ -14,7 +14,7 @@ from orchestrator.agents.clis import Cli, EndedBy, Reader
 from orchestrator.agents.masking import mask_log
 from orchestrator.agents.sandbox import confine
 from orchestrator.agents.versions import Versions
-from orchestrator.errors import BadInput, Rejected
+from orchestrator.errors import BadInput, Rejected, Unavailable
 from orchestrator.plumbing.processes import CommandSpec, ExitRecord, Processes, SupervisedRun
 from orchestrator.ports.agent import (
     AgentOutcome,
@@ -92,6 +92,8 @@ class CliTransport:
         said = await self._versions.of(argv)
         problem = kind.version_problem(said)
         if problem is not None:
+            # It is asked again: what is mended may be the same file, such as a shim.
+            self._versions.forget(argv)
             raise Rejected(problem)
         return said
 
@@ -119,10 +121,10 @@ class CliTransport:
         record = await self._attend(run, reader, task, progress)
         if _was_never_started(record):
             return NotStarted(f"the agent CLI could not be started: {record.error}")
-        if task.confinement is not None and _was_never_inside(reader):
+        if task.confinement is not None and record.exit_code and _was_never_inside(reader):
             return NotStarted(f"the agent could not be locked in: {reader.last_words}")
         outcome = _judged(cli, task, record, reader)
-        await asyncio.to_thread(mask_log, run.log_path)
+        await _mask(run.log_path)
         return outcome
 
     def transcript(self, kind: str) -> Transcript:
@@ -148,7 +150,10 @@ class CliTransport:
             limit=max(task.limit, timedelta(seconds=1)),
             grace=task.grace,
         )
-        _write(launch.files, task.run_dir)
+        try:
+            _write(launch.files, task.run_dir)
+        except OSError as error:
+            raise Unavailable(f"{task.run_dir} cannot be written: {error.strerror}") from error
         return await self._processes.start(task.run_dir, spec)
 
     async def _attend(
@@ -177,6 +182,14 @@ class CliTransport:
         return record
 
 
+async def _mask(log_path: Path) -> None:
+    """Mask the log; a disk that is full must not cost what the run has done."""
+    try:
+        await asyncio.to_thread(mask_log, log_path)
+    except OSError as error:
+        log.warning("log_not_masked", path=str(log_path), reason=str(error))
+
+
 async def _tell(progress: Progress | None, usage: Usage, told: Usage) -> Usage:
     if progress is not None and usage != told:
         await progress(usage)
@@ -184,7 +197,8 @@ async def _tell(progress: Progress | None, usage: Usage, told: Usage) -> Usage:
 
 
 def _judged(cli: Cli, task: AgentTask, record: ExitRecord, reader: Reader) -> AgentOutcome:
-    ended = read_ended(task.run_dir)
+    # A run that came to its own end before it was told to is judged by that.
+    ended = read_ended(task.run_dir) if record.stopped or record.lost else None
     if ended is not None and ended.by is EndedBy.BUDGET:
         return BudgetReached(reader.usage, ended.reason, record.exit_code)
     wall = task.ceiling.wall_s

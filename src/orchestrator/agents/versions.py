@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from orchestrator.errors import Rejected
+from orchestrator.errors import Rejected, Unavailable
 from orchestrator.plumbing.processes import CommandSpec, Processes, clean_environment, tail_text
 
 LIMIT: Final = timedelta(seconds=20)
@@ -26,15 +26,9 @@ class Versions:
 
         Raises:
             Rejected: it is not there, or does not answer.
-            Unavailable: no process can be started.
+            Unavailable: no process can be started, or it takes too long.
         """
-        program = Path(argv[0])
-        try:
-            facts = program.resolve(strict=True).stat()
-        except OSError as error:
-            raise Rejected(f"{program} cannot be used: {error.strerror}") from error
-        name = "\0".join((*argv, str(facts.st_ino), str(facts.st_size), str(facts.st_mtime_ns)))
-        place = self._root / hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        place = self._place(argv)
         spec = CommandSpec(argv, Path("/"), clean_environment({}), limit=LIMIT, grace=_GRACE)
         record = await self._processes.run(place, spec)
         said = tail_text(place / "output.log", _MOST).strip()
@@ -42,4 +36,19 @@ class Versions:
             return said.splitlines()[0]
         # An answer that could not be had today may be had tomorrow.
         shutil.rmtree(place, ignore_errors=True)
+        if record.timed_out:
+            raise Unavailable(f"{' '.join(argv)} did not answer within {LIMIT.total_seconds():g} s")
         raise Rejected(f"{' '.join(argv)} does not name its version: {said or record.error or 'no answer'}")
+
+    def forget(self, argv: tuple[str, ...]) -> None:
+        """Ask the program anew the next time."""
+        shutil.rmtree(self._place(argv), ignore_errors=True)
+
+    def _place(self, argv: tuple[str, ...]) -> Path:
+        program = Path(argv[0])
+        try:
+            facts = program.resolve(strict=True).stat()
+        except OSError as error:
+            raise Rejected(f"{program} cannot be used: {error.strerror}") from error
+        name = "\0".join((*argv, str(facts.st_ino), str(facts.st_size), str(facts.st_mtime_ns)))
+        return self._root / hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]

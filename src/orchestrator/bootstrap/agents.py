@@ -1,5 +1,6 @@
 """What has to do with agents, wired: the transport with its kinds of CLI, and the producers of the roles."""
 
+import os
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Final
@@ -16,6 +17,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.pipeline.ids import WorkItemId
 from orchestrator.pipeline.stages import Role
 from orchestrator.plumbing.processes import Processes
+from orchestrator.plumbing.redaction import PROCESS, is_secret_name
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.workspace import Branch
 from orchestrator.producers.agent_run import Admission, AgentRun, Furnishing, Opening, Places, Reservations
@@ -45,6 +47,7 @@ def _clis(settings: Settings, clock: Clock, variables: Mapping[str, str]) -> Map
     # The installation's executable is that of its own kind of CLI.
     commands = {settings.agent_cli: settings.agent_command}
     home, handed = settings.home, names_in(settings.agent_env)
+    PROCESS.know(os.environ[name] for name in handed if name in os.environ and is_secret_name(name))
     claude = ClaudeOptions(
         command=commands.get("claude") or "claude",
         base_url=settings.agent_base_url,
@@ -80,12 +83,15 @@ class Agents:
     def __init__(self, app: Foundation, variables: Mapping[str, str]) -> None:
         self._app = app
         self.transport = make_transport(app.settings, app.processes, app.clock, variables)
-        self._places = Places(app.workspace, app.settings.runs_dir)
+        self._places = Places(app.workspace, app.settings.home / "lent")
         self.admission = Admission(store=app.store, clock=app.clock, settings=app.settings)
 
     async def stop(self, branch: Branch) -> None:
-        """End everything that runs for the item, and bring what it left into the item's worktree."""
+        """End everything that runs for the item."""
         await self._app.processes.stop_below(self._app.settings.runs_dir / branch.item)
+
+    async def bring_home(self, branch: Branch) -> None:
+        """Bring what its agents left in a place of their own into the item's worktree."""
         await self._places.bring_home(branch)
 
     async def clear(self, item: WorkItemId) -> None:

@@ -1,7 +1,10 @@
 """What `orch doctor` looks at about agents: the CLI, its version, its login, and the sandbox."""
 
+import os
 import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.agents.sandbox import available
@@ -25,7 +28,7 @@ async def agent_checks(settings: Settings, project: "Project | None" = None) -> 
     own = (project.agent_command if project is not None else None) or ""
     name = "agent" if project is None else f"{project.name}: agent"
     if kind == SCRIPT:
-        return [_script(name, own or settings.agent_command)]
+        return [_script(name, settings.home, own or settings.agent_command)]
     transport = make_transport(settings, Processes(), SystemClock(), {})
     try:
         version = await transport.version(kind, own)
@@ -39,11 +42,13 @@ async def agent_checks(settings: Settings, project: "Project | None" = None) -> 
     return [Check(name, True, f"{kind}: {version}"), Check(f"{name} login", True, "there is one")]
 
 
-def _script(name: str, command: str) -> Check:
+def _script(name: str, home: Path, command: str) -> Check:
     mend = "set ORCH_AGENT_COMMAND to the executable of your agent"
     if not command:
         return Check(name, False, "the agent CLI `script` has no command", mend)
-    found = shutil.which(command)
+    # As when it is started: a path is below the home, a name on PATH with our interpreter's programs first.
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    found = shutil.which(str(home / command) if os.sep in command else command, path=programs)
     if found is None:
         return Check(name, False, f"{command} is not there or not executable", mend)
     return Check(name, True, f"{SCRIPT}: {found}")

@@ -131,7 +131,7 @@ def _settings(sandbox: "Sandbox", port: int | None, agent: Agent) -> "Settings":
     given = chosen_settings()
     theirs = {
         name: getattr(given, name)
-        for name in Settings.model_fields
+        for name in given.model_fields_set
         if name.startswith(("agent_", "budgets_", "breaker_"))
     }
     if given.agent_cli != agent.value:

@@ -29,7 +29,11 @@ class ItemRuns(Protocol):
     """What runs on this host for work items."""
 
     async def stop(self, branch: Branch) -> None:
-        """End everything that runs for the item, and bring what it left into the item's worktree."""
+        """End everything that runs for the item."""
+        ...
+
+    async def bring_home(self, branch: Branch) -> None:
+        """Bring what its agents left in a place of their own into the item's worktree."""
         ...
 
     async def clear(self, item: WorkItemId) -> None:
@@ -149,6 +153,7 @@ class Outward:
             return Done({"skipped": "the item is not terminal"})
         await self._runs.stop(branch_of(item))
         if item.stage is Stage.CANCELLED:
+            await self._runs.bring_home(branch_of(item))
             await self._workspace.rescue(branch_of(item), f"epoch-{item.epoch}")
             await self._close_pull_request(item)
             await self._leases.release(item.task_id)

@@ -53,12 +53,17 @@ class Ceiling:
     turns: Bound | None = None
     wall_s: Bound | None = None
 
-    def reached(self, *, tokens: int, cost_usd: float) -> str | None:
-        """Which ceiling a run with this consumption has reached, in one line; ``None`` when none."""
+    def reached(self, *, tokens: int, cost_usd: float, turns: int = 0) -> str | None:
+        """Which ceiling a run with this consumption has reached, in one line; ``None`` when none.
+
+        The last of the turns may be taken: only one more than those is too many.
+        """
         if self.tokens is not None and tokens >= self.tokens.amount:
             return f"{self.tokens.budget} is used up: {tokens} tokens"
         if self.cost_usd is not None and cost_usd >= self.cost_usd.amount:
             return f"{self.cost_usd.budget} is used up: ${cost_usd:.4f}"
+        if self.turns is not None and turns > self.turns.amount:
+            return f"{self.turns.budget} is reached"
         return None
 
 

@@ -46,7 +46,12 @@ class SqlRuns:
         # Nobody knows how long they went on, so their duration stays unknown.
         lost = {"outcome": "lost", "finished_at": self._unit.now()}
         self._unit.write(agent_runs.update().where(*earlier, agent_runs.c.finished_at.is_(None)).values(lost))
-        return self._run_of(job, attempt)
+        run = self._run_of(job, attempt)
+        if run is None or not self._is_over(run.id):
+            return run
+        # It ended, and its job was not put back before we died: what follows is another attempt.
+        self._unit.write(jobs.update().where(jobs.c.id == job.id).values(retries=jobs.c.retries + 1))
+        return None
 
     def start(self, job: Job, new: NewRun) -> StartedRun:
         """The run of this job and attempt, stamped if there is none: one that is found keeps its stamp.
@@ -86,6 +91,10 @@ class SqlRuns:
         mine = (agent_runs.c.job_id == job.id, agent_runs.c.attempt == attempt)
         row = self._unit.row(select(*_STAMP).where(*mine))
         return None if row is None else _started(row)
+
+    def _is_over(self, run_id: RunId) -> bool:
+        ended = self._unit.value(select(agent_runs.c.finished_at).where(agent_runs.c.id == run_id))
+        return ended is not None
 
     def stamped(self, run_id: RunId) -> StartedRun | None:
         """A run as it was stamped; ``None`` when it is unknown."""

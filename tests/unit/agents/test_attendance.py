@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from orchestrator.agents.attendance import Care
-from orchestrator.agents.clis import EndedBy
+from orchestrator.agents.attendance import Care, note_ended
+from orchestrator.agents.clis import Ended, EndedBy
 from orchestrator.agents.clis.script import ScriptCli, ScriptReader
 from orchestrator.agents.transport import CliTransport, Kinds
 from orchestrator.agents.versions import Versions
@@ -201,3 +201,16 @@ async def test_a_program_that_names_no_version_is_asked_again(tmp_path):
             await versions.of((str(program), "--version"))
     with pytest.raises(Rejected, match="cannot be used"):
         await versions.of((str(tmp_path / "nothing"), "--version"))
+
+
+async def test_work_that_is_done_is_not_thrown_away_at_a_ceiling(task, tmp_path):
+    text = f"echo '{USAGE}'; echo through; exit 0"
+    ceiling = Ceiling(tokens=Bound(100, "the run budget of 100 tokens"))
+    outcome = await transport(tmp_path, text, cli=ThroughCli).run(replace(task, ceiling=ceiling))
+    assert isinstance(outcome, Finished)
+
+
+async def test_a_run_that_ended_before_it_was_told_to_is_judged_by_itself(task, tmp_path):
+    task.run_dir.mkdir(parents=True)
+    note_ended(task.run_dir, Ended(EndedBy.STALL, "nothing moved"))
+    assert isinstance(await transport(tmp_path, "exit 0").run(task), Finished)

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +44,26 @@ def test_a_log_that_is_gone_is_no_trouble(tmp_path):
 def test_nothing_is_too_odd(text, tmp_path_factory):
     shown = masked(tmp_path_factory.mktemp("log") / "output.log", text)
     assert shown.count(b"\n") == text.count(b"\n")
+
+
+def test_pieces_of_answers_are_kept_without_their_text(tmp_path):
+    delta = {"type": "text_delta", "text": "ghp_0123456789"}
+    piece = {"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}}
+    figures = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}
+    text = "".join(json.dumps(line) + "\n" for line in (piece, {"type": "stream_event", "event": figures}))
+    first, second = masked(tmp_path / "output.log", text).decode().splitlines()
+    assert json.loads(first)["event"]["delta"]["text"] == ""
+    assert json.loads(second)["event"]["usage"] == {"output_tokens": 7}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"text": "token=ghp_0123456789abcdefghij \\ud83d"}\n',
+        '{"a": ' + "[" * 600 + '"token=ghp_0123456789abcdefghij"' + "]" * 600 + "}\n",
+        '{"ghp_0123456789abcdefghij": "a name"}\n',
+    ],
+    ids=["half a character", "deep", "a name"],
+)
+def test_whatever_a_line_is_its_secret_is_masked(tmp_path, line):
+    assert b"ghp_" not in masked(tmp_path / "output.log", line)

@@ -239,3 +239,9 @@ def test_every_secret_is_known_for_masking():
     )
     assert {"sk-of-a-model", "gitea-token-1", "tgram://one/two", "json://three"} <= set(settings.secrets())
     assert "" not in settings.secrets()
+
+
+@pytest.mark.parametrize("address", ["https://user:secret@gateway", "gateway:8080", "ftp://gateway"])
+def test_the_address_of_a_model_holds_no_password(address):
+    with pytest.raises(ValidationError, match="agent_base_url"):
+        Settings(home=Path("/srv/orch"), agent_base_url=address)

@@ -93,6 +93,9 @@ class _Runs:
     async def stop(self, branch: Branch) -> None:
         self._stopped.append(branch.item)
 
+    async def bring_home(self, branch: Branch) -> None:
+        """Nothing was left."""
+
     async def clear(self, item: WorkItemId) -> None:
         """Nothing was lent."""
 

@@ -163,3 +163,81 @@ async def test_an_agent_that_is_locked_in_works_in_a_clone_and_its_work_is_taken
         assert not task.confinement.network
         assert task.confinement.home.is_dir()
         assert task.task_file.is_relative_to(task.workspace)
+
+
+async def test_a_conversation_is_not_carried_over_to_another_kind_of_cli(tmp_path):
+    async with at_work(tmp_path, Stage.DEVELOPMENT, agent_cli="script") as desk:
+
+        def interrupted(task):
+            (task.workspace / "half.py").write_text("half\n")
+            return refused(desk, session=Session("7d1c"))(task)
+
+        desk.script = interrupted
+        given = await desk.assignment()
+        await desk.produce(given)
+        (desk.agent.tasks[0].workspace / ".git").mkdir()
+        await desk.put_back(given.job)
+        desk.settings = desk.settings.model_copy(update={"agent_cli": "codex"})
+        await tried(desk)
+        assert desk.agent.tasks[1].resume is None
+        kept = desk.workspace.repository("tally").refs[
+            f"refs/orchestrator/rescue/{desk.item.id}/job-{given.job.id}"
+        ]
+        assert (await desk.workspace.read("tally", kept, "half.py")).data == b"half\n"
+
+
+async def test_a_run_that_is_found_again_is_what_it_was_started_as(tmp_path):
+    async with at_work(tmp_path, Stage.REVIEW, agent_cli="script") as desk:
+        desk.script = approves
+        given = await desk.assignment()
+        opened = await desk.opening().open(given)
+        desk.settings = desk.settings.model_copy(update={"agent_cli": "codex"})
+        again = await desk.opening().open(given)
+        assert again.task.cli == opened.task.cli == "script"
+
+
+async def test_what_a_limit_leaves_without_a_conversation_is_kept_aside(tmp_path):
+    async with at_work(tmp_path, Stage.DEVELOPMENT, agent_cli="script") as desk:
+
+        def half(task):
+            (task.workspace / "half.py").write_text("half\n")
+            return refused(desk)(task)
+
+        desk.script = half
+        await tried(desk)
+        (run,) = await desk.runs()
+        assert (
+            f"refs/orchestrator/rescue/{desk.item.id}/run-{run.id}" in desk.workspace.repository("tally").refs
+        )
+
+
+async def test_an_outage_that_would_buy_the_same_again_spends_an_attempt(tmp_path):
+    async with at_work(tmp_path, Stage.REVIEW, agent_cli="script") as desk:
+        desk.script = refused(desk, LimitKind.UNAVAILABLE)
+        outcome = await tried(desk)
+        assert isinstance(outcome, GaveUp)
+        assert (outcome.failure, outcome.retryable) == (FailureClass.AGENT, True)
+
+
+async def test_no_agent_starts_for_an_item_that_was_stopped_meanwhile(tmp_path):
+    async with at_work(tmp_path, Stage.REVIEW, agent_cli="script") as desk:
+        given = await desk.assignment()
+        item = desk.item
+        await desk.rig.store.transact(
+            lambda tx: tx.items.move(item, to=Stage.CANCELLED, epoch=item.epoch + 1)
+        )
+        outcome = await desk.produce(given)
+        assert isinstance(outcome, GaveUp)
+        assert desk.agent.tasks == []
+        assert [run.outcome for run in await desk.runs()] == ["not started"]
+
+
+async def test_a_run_whose_end_was_stored_before_a_crash_is_followed_by_another_one(tmp_path):
+    """It is settled, and its job was not put back: what follows has a row of its own."""
+    async with at_work(tmp_path, Stage.REVIEW, agent_cli="script") as desk:
+        desk.script = refused(desk, LimitKind.ASKED)
+        given = await desk.assignment()
+        await desk.produce(given)
+        desk.script = approves
+        assert isinstance(await desk.produce(given), Produced)
+        assert [run.outcome for run in await desk.runs()] == ["limit", "finished"]

@@ -22,6 +22,7 @@ from orchestrator.ports.agent import AgentTask, Confinement
 
 TEMPORARY: Final = "/tmp"  # noqa: S108 — the one inside: empty, and gone with the run.
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
+_OUTER_PLACES: Final = frozenset({"CLAUDE_CONFIG_DIR", "CODEX_HOME"})
 _PROXIES: Final = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy"})
 
 
@@ -80,7 +81,12 @@ def _bridge(endpoint: Endpoint) -> Bridge:
 def _environment(
     env: Mapping[str, str], confinement: Confinement, endpoint: Endpoint | None
 ) -> dict[str, str]:
-    made = {name: TEMPORARY if _is_temporary(name) else value for name, value in env.items()}
+    made = {
+        name: TEMPORARY if _is_temporary(name) else value
+        for name, value in env.items()
+        # Inside, the CLIs keep what is theirs below the HOME inside.
+        if name not in _OUTER_PLACES
+    }
     made |= {"HOME": str(confinement.home.absolute()), "TMPDIR": TEMPORARY, "USER": "agent"}
     made["LOGNAME"] = made["USER"]
     if confinement.network:

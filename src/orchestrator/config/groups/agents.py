@@ -126,6 +126,13 @@ class Agents(BaseModel):
     )
     breaker_max_delay_s: Seconds = Field(900, description="Longest pause in seconds.")
 
+    @field_validator("agent_base_url")
+    @classmethod
+    def _address_has_no_secret(cls, value: str) -> str:
+        if value and not re.match(r"https?://[^/@\s]+(/|$)", value):
+            raise ValueError("must be an address such as https://host:port, without user and password")
+        return value
+
     @field_validator("agent_env")
     @classmethod
     def _ours_stays_ours(cls, value: str) -> str:

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import stat
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -271,10 +272,13 @@ def _spawn_supervisor(run_dir: Path, spec: CommandSpec, lock: int) -> int:
 def _is_held(run_dir: Path) -> bool:
     """Whether somebody holds the lock of the run directory: a supervisor, or a starter for a moment."""
     try:
-        lock = os.open(run_dir / "lock", os.O_RDONLY)
-    except FileNotFoundError:
+        # Without waiting and without following: whatever else stands there was never made by a supervisor.
+        lock = os.open(run_dir / "lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
         return False
     try:
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            return False
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -18,6 +18,7 @@ from orchestrator.ports.agent import (
     AgentTransport,
     BudgetReached,
     Finished,
+    LimitKind,
     LimitReached,
     NotStarted,
     Progress,
@@ -93,6 +94,10 @@ class AgentRun:
             return GaveUp(str(error), FailureClass.ENVIRONMENT, retryable=False)
         if not isinstance(opened, Opened):
             return self._turned_away(assignment, opened)
+        if not await self._is_still_wanted(assignment):
+            await self._transport.stop(opened.task.run_dir)
+            await self._opening.withdraw(assignment, opened)
+            return GaveUp("the work item has moved on", FailureClass.ENVIRONMENT, retryable=False)
         outcome = await self._transport.run(opened.task, self._progress(opened))
         await self._record(assignment, opened, outcome)
         if isinstance(outcome, Finished):
@@ -109,7 +114,7 @@ class AgentRun:
         outcome: LimitReached | BudgetReached | AgentFailed | NotStarted,
     ) -> Outcome:
         """What follows a run that did not finish; what it left is kept aside, unless it goes on with it."""
-        if isinstance(outcome, LimitReached):
+        if isinstance(outcome, LimitReached) and outcome.session is not None:
             opened.settle(outcome.session)
             return Deferred(outcome.reason, after=self._pause_until(outcome.retry_at))
         # The work of an item that was stopped or sent on is kept by whoever did that.
@@ -117,6 +122,11 @@ class AgentRun:
             await self._places.rescue(assignment.branch, opened.task)
         opened.settle()
         match outcome:
+            case LimitReached(kind=LimitKind.UNAVAILABLE, retry_at=None, usage=usage) if usage.tokens:
+                # All of it would be bought again each time, and perhaps for nothing.
+                return GaveUp(f"the {self.name} was interrupted: {outcome.reason}", FailureClass.AGENT)
+            case LimitReached(reason=reason, retry_at=retry_at):
+                return Deferred(reason, after=self._pause_until(retry_at))
             case BudgetReached(reason=reason):
                 return _out_of_budget(assignment, reason)
             case AgentFailed(reason=reason):
@@ -217,6 +227,7 @@ class AgentRun:
             opened.settle()
             return GaveUp(f"the {self.name} left what cannot be saved: {error}", FailureClass.AGENT)
         artifact, verdict = await self._leavings.verdict(assignment)
+        await self._places.saved(opened.task)
         return Produced(delivered, artifact=artifact, verdict=verdict)
 
     async def _nothing_changed(self, assignment: Assignment, saved: Produced) -> GaveUp | None:

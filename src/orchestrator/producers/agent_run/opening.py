@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
+from orchestrator.errors import BadInput, Rejected
 from orchestrator.pipeline.artifacts import artifact_dir
 from orchestrator.pipeline.budgets import Bound, Ceiling
 from orchestrator.pipeline.ids import Commit
@@ -48,7 +49,8 @@ class Opened:
         With ``session`` that run goes on with the conversation of this one, in the workspace as it is.
         """
         if session is not None:
-            note_interrupted(self.task.run_dir, Interrupted(session, self.begun.start))
+            begun = self.begun
+            note_interrupted(self.task.run_dir, Interrupted(session, begun.start, begun.cli, begun.locked_in))
         settle(self.task.run_dir)
 
 
@@ -91,15 +93,29 @@ class Opening:
         begun = read_begun(run_dir)
         if begun is not None:
             run = await self._reservations.found(begun.run_id)
+            if begun.cli:
+                terms = replace(terms, cli=begun.cli, locked_in=begun.locked_in)
             return Opened(await self._task(assignment, run_dir, terms, run=run, begun=begun), begun)
         require_approved(assignment.item)
         prompt = await self._prompts.of(assignment.branch, assignment.role)
         run_or_reason = await self._stamped(assignment, run_dir, terms)
         if not isinstance(run_or_reason, StartedRun):
             return run_or_reason
-        begun = await self._begin(assignment, run_dir, terms, run=run_or_reason, prompt=prompt)
-        task = await self._task(assignment, run_dir, terms, run=run_or_reason, begun=begun)
+        try:
+            begun = await self._begin(assignment, run_dir, terms, run=run_or_reason, prompt=prompt)
+            task = await self._task(assignment, run_dir, terms, run=run_or_reason, begun=begun)
+        except (BadInput, Rejected):
+            # Nothing comes of this run: it reserves nothing any more, and says nothing of the provider.
+            await self._reservations.withdraw(run_or_reason.id)
+            await self._admission.report(assignment, terms.cli, None)
+            raise
         return Opened(task, begun)
+
+    async def withdraw(self, assignment: Assignment, opened: Opened) -> None:
+        """Take back a run that was opened and is not wanted any more."""
+        await self._reservations.withdraw(opened.begun.run_id)
+        await self._admission.report(assignment, opened.task.cli, None)
+        opened.settle()
 
     async def _stamped(self, assignment: Assignment, run_dir: Path, terms: Terms) -> StartedRun | TurnedAway:
         """The run's row, once machine, provider and budgets allow it."""
@@ -129,17 +145,21 @@ class Opening:
         session = ""
         if resume is None:
             session = await self._furnishing.furnish(assignment, run_dir, terms, run.start_commit)
-        begun = Begun(run.id, run.start_commit, session, resume)
+        begun = Begun(run.id, run.start_commit, session, resume, terms.cli, terms.locked_in)
         note_begun(run_dir, begun)
         return begun
 
     async def _resumable(self, assignment: Assignment, terms: Terms, start: Commit) -> Session | None:
         """The conversation that goes on, if nothing but time has passed since a limit ended it."""
         interrupted = self._dirs.interrupted(assignment)
-        place = await self._places.of(assignment, terms)
-        if interrupted is None or interrupted.start != start or not (place / ".git").exists():
+        if interrupted is None:
             return None
-        return interrupted.session
+        place = await self._places.of(assignment, terms)
+        with_the_same = (interrupted.cli, interrupted.locked_in) == (terms.cli, terms.locked_in)
+        if with_the_same and interrupted.start == start and (place / ".git").exists():
+            return interrupted.session
+        await self._places.keep(assignment.branch, f"job-{assignment.job.id}")
+        return None
 
     async def _start(self, assignment: Assignment) -> Commit:
         """Where the branch stands now: somebody may have moved it since the work was ordered."""

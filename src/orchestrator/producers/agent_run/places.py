@@ -1,7 +1,9 @@
 """Where an agent works: in the item's worktree, or, when it is locked in, in a clone that is lent to it."""
 
 import asyncio
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -50,18 +52,23 @@ class Places:
         if not terms.locked_in:
             return
         clone = await self.of(assignment, terms)
-        await asyncio.to_thread(shutil.rmtree, clone, ignore_errors=True)
+        await asyncio.to_thread(_removed, clone)
         await self._workspace.lend(assignment.branch, clone)
 
     async def take_back(self, branch: Branch, task: AgentTask) -> None:
-        """Bring what an agent that was locked in left into the item's worktree.
+        """Bring what an agent that was locked in left into the item's worktree; taken already is no change.
 
         Raises:
             Rejected: what it left cannot be used.
             Unavailable: the workspace cannot be reached.
         """
-        if task.confinement is not None:
+        if task.confinement is not None and task.workspace.is_dir():
             await self._workspace.take_back(branch, task.workspace)
+
+    async def saved(self, task: AgentTask) -> None:
+        """The work of an agent that was locked in is on the branch: its clone is not looked at any more."""
+        if task.confinement is not None:
+            await asyncio.to_thread(_removed, task.workspace)
 
     async def bring_home(self, branch: Branch) -> None:
         """Bring what a clone of the item still holds into its worktree, whoever worked in it.
@@ -70,7 +77,7 @@ class Places:
             Unavailable: the workspace cannot be reached.
         """
         clone = self._root / branch.item / _CLONE
-        if not (clone / ".git").exists():
+        if not clone.is_dir():
             return
         try:
             await self._workspace.take_back(branch, clone)
@@ -80,13 +87,25 @@ class Places:
     async def clear(self, item: WorkItemId) -> None:
         """Remove what was lent to the agents of an item that is over, and the home that they had."""
         for name in (_CLONE, _HOME):
-            await asyncio.to_thread(shutil.rmtree, self._root / item / name, ignore_errors=True)
+            await asyncio.to_thread(_removed, self._root / item / name)
 
     async def rescue(self, branch: Branch, task: AgentTask) -> None:
         """Keep what a run left that is not taken: the next run begins with a clean workspace."""
-        try:
-            await self.take_back(branch, task)
-        except Rejected:
-            # The clone stays where it is until the next run; what is in the worktree is kept.
-            return
-        await self._workspace.rescue(branch, f"run-{task.run_id}")
+        await self.keep(branch, f"run-{task.run_id}")
+
+    async def keep(self, branch: Branch, name: str) -> None:
+        """Keep what stands in the item's clone or worktree at ``refs/orchestrator/rescue/<item>/<name>``."""
+        await self.bring_home(branch)
+        await self._workspace.rescue(branch, name)
+
+
+def _removed(directory: Path) -> None:
+    """Remove a directory, also one in which nothing may be written (as caches of languages are). Blocking."""
+    for place, folders, _ in os.walk(directory):
+        for folder in (place, *(os.path.join(place, name) for name in folders)):
+            if not os.path.islink(folder):
+                with suppress(OSError):
+                    os.chmod(folder, 0o700)
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        log.warning("not_removed", path=str(directory))

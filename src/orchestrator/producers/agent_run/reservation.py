@@ -72,6 +72,12 @@ class Reservations:
         )
         return await self._store.transact(lambda tx: self._reserve(tx, assignment, terms, new))
 
+    async def withdraw(self, run_id: RunId) -> None:
+        """End a run that was stamped and never started; what it reserved is free again."""
+        await self._store.transact(
+            lambda tx: tx.runs.end(run_id, exit_code=None, outcome="not started", usage=None)
+        )
+
     async def found(self, run_id: RunId) -> StartedRun:
         """The run that goes on already, with the ceiling that it was granted.
 

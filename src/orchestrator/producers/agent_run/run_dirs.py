@@ -22,20 +22,25 @@ class Begun:
     """A run whose workspace was prepared: its row, and the commit that it starts from.
 
     ``session`` is the conversation that begins with it, ``resume`` the one that goes on in it instead.
+    ``cli`` and ``locked_in`` are those that it was started with, whatever the settings say later.
     """
 
     run_id: RunId
     start: Commit
     session: str = ""
     resume: Session | None = None
+    cli: str = ""
+    locked_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """A run that a limit ended in the middle: its conversation, and the commit that it had started from."""
+    """A run that a limit ended in the middle: its conversation, where it had started from, and with what."""
 
     session: Session
     start: Commit
+    cli: str = ""
+    locked_in: bool = False
 
 
 class RunDirs:
@@ -63,7 +68,12 @@ class RunDirs:
         if said is None:
             return None
         try:
-            return Interrupted(_session(said["session"]), Commit(str(said["start"])))
+            return Interrupted(
+                _session(said["session"]),
+                Commit(str(said["start"])),
+                str(said.get("cli", "")),
+                bool(said.get("locked_in")),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"{last}/{_SESSION} is damaged: {error}") from error
 
@@ -94,6 +104,8 @@ def read_begun(run_dir: Path) -> Begun | None:
             Commit(str(said["start"])),
             str(said.get("session", "")),
             None if resume is None else _session(resume),
+            str(said.get("cli", "")),
+            bool(said.get("locked_in")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Malformed(f"{run_dir / _BEGUN} is damaged: {error}") from error

@@ -70,7 +70,7 @@ def test_model_effort_session_and_ceilings_are_handed_on(program, tmp_path):
         session="0b0b0b0b-0000-4000-8000-000000000000",
         ceiling=ceiling,
     )
-    argv = cli(program, max_turns=90).launch(task).argv
+    argv = cli(program).launch(task).argv
     assert flag(argv, "--model") == "claude-opus-4-5"
     assert flag(argv, "--effort") == "xhigh"
     assert flag(argv, "--fallback-model") == "claude-sonnet-4-5"

@@ -205,3 +205,12 @@ sys.exit(0 if tree.end(2.0) else 1)
     process = await asyncio.create_subprocess_exec(*PYTHON, script)
     assert await process.wait() == 0
     assert not lives(await pid_in(tmp_path / "pid"))
+
+
+async def test_what_was_put_in_the_place_of_a_lock_keeps_nobody_waiting(tmp_path):
+    place = tmp_path / "odd"
+    place.mkdir()
+    os.mkfifo(place / "lock")
+    (place / "command").write_text("")
+    (place / "supervisor.json").write_text("{}")
+    assert await Processes().stop_below(tmp_path) == 0

@@ -86,7 +86,7 @@ class ClaudeCli:
         program = self._program(task.command, env.get("PATH", os.defpath))
         written = files(task)
         return Launch(
-            argv=argv(program, task, self._options),
+            argv=argv(program, task),
             env=env,
             readable=(
                 *parts_of(program),

@@ -41,8 +41,8 @@ class ClaudeOptions:
 
     ``command`` is its path, or its name on PATH. Without an ``api_key`` the login of the CLI in its HOME is
     used. ``passthrough`` names variables of our own environment that agents get on purpose. ``agent_home``
-    is the HOME of the agents; ``None``: that of the service. ``max_turns`` are answers of the model in one
-    run; ``None``: not limited. ``max_retries`` and ``api_timeout`` are for a single request to the model.
+    is the HOME of the agents; ``None``: that of the service. ``max_retries`` and ``api_timeout`` are for a
+    single request to the model.
     """
 
     command: str = "claude"
@@ -50,12 +50,11 @@ class ClaudeOptions:
     api_key: str = field(default="", repr=False)
     passthrough: tuple[str, ...] = ()
     agent_home: Path | None = None
-    max_turns: int | None = None
     max_retries: int = 2
     api_timeout: timedelta = timedelta(minutes=5)
 
 
-def argv(program: Path, task: AgentTask, options: ClaudeOptions) -> tuple[str, ...]:
+def argv(program: Path, task: AgentTask) -> tuple[str, ...]:
     """The command line of a run."""
     return (
         str(program),
@@ -64,7 +63,7 @@ def argv(program: Path, task: AgentTask, options: ClaudeOptions) -> tuple[str, .
         *_fence(task),
         *_conversation(task),
         *_model(task),
-        *_limits(task, options),
+        *_limits(task),
     )
 
 
@@ -132,12 +131,9 @@ def _model(task: AgentTask) -> Iterator[str]:
         yield from ("--fallback-model", str(task.fallback_model))
 
 
-def _limits(task: AgentTask, options: ClaudeOptions) -> Iterator[str]:
-    turns = [options.max_turns] if options.max_turns is not None else []
+def _limits(task: AgentTask) -> Iterator[str]:
     if task.ceiling.turns is not None:
-        turns.append(int(task.ceiling.turns.amount))
-    if turns:
-        yield from ("--max-turns", str(max(1, min(turns))))
+        yield from ("--max-turns", str(max(1, int(task.ceiling.turns.amount))))
     if task.ceiling.cost_usd is not None:
         # The CLI counts against it what this run spends, also when it goes on with a conversation.
         yield from ("--max-budget-usd", f"{max(task.ceiling.cost_usd.amount, _LEAST_BUDGET_USD):.6f}")

@@ -54,6 +54,8 @@ class ClaudeReader:
         self._version: Version | None = None
         self._settled = Usage()
         self._open: dict[str, _Answer] = {}
+        # Asked for at every look, and added up only after something was counted.
+        self._total: Usage | None = None
         self._seen: set[str] = set()
         self._streaming: dict[str, str] = {}
         self._result: Result | None = None
@@ -65,10 +67,9 @@ class ClaudeReader:
     @property
     def usage(self) -> Usage:
         """What the run consumed: settled by its results, with what came since then."""
-        total = self._settled
-        for answer in self._open.values():
-            total += answer.priced
-        return total
+        if self._total is None:
+            self._total = sum((answer.priced for answer in self._open.values()), self._settled)
+        return self._total
 
     @property
     def turns(self) -> int:
@@ -177,6 +178,7 @@ class ClaudeReader:
         if not answer or (answer in self._seen and answer not in self._open):
             return
         self._seen.add(answer)
+        self._total = None
         told, known = tokens_of(figures), self._open.get(answer, _Answer(model, Usage()))
         self._open[answer] = _Answer(known.model or model, _most(known.usage, told))
 
@@ -186,6 +188,7 @@ class ClaudeReader:
         added = self._result.added
         self._settled = self._settled + added if added is not None else self._settlement(self._result)
         self._open.clear()
+        self._total = None
         self._streaming.clear()
 
     def _settlement(self, result: Result) -> Usage:
