@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from orchestrator.agents.attendance import Attendance, Care, note_ended, read_ended
-from orchestrator.agents.clis import Cli, EndedBy, Reader
+from orchestrator.agents.clis import Cli, Reader
 from orchestrator.agents.masking import mask_log
 from orchestrator.agents.sandbox import confine
 from orchestrator.agents.versions import Versions
@@ -19,7 +19,6 @@ from orchestrator.plumbing.processes import CommandSpec, ExitRecord, Processes, 
 from orchestrator.ports.agent import (
     AgentOutcome,
     AgentTask,
-    BudgetReached,
     LogEvent,
     LogKind,
     NotStarted,
@@ -199,11 +198,6 @@ async def _tell(progress: Progress | None, usage: Usage, told: Usage) -> Usage:
 def _judged(cli: Cli, task: AgentTask, record: ExitRecord, reader: Reader) -> AgentOutcome:
     # A run that came to its own end before it was told to is judged by that.
     ended = read_ended(task.run_dir) if record.stopped or record.lost else None
-    if ended is not None and ended.by is EndedBy.BUDGET:
-        return BudgetReached(reader.usage, ended.reason, record.exit_code)
-    wall = task.ceiling.wall_s
-    if record.timed_out and wall is not None:
-        return BudgetReached(reader.usage, f"{wall.budget} is used up", record.exit_code)
     return cli.judge(task, record, reader, ended)
 
 

@@ -116,19 +116,3 @@ class Cli(Protocol):
     def transcript(self) -> Transcript:
         """How a person reads the log."""
         ...
-
-
-def why_not_over(task: AgentTask, record: ExitRecord, ended: Ended | None) -> str:
-    """Why a run did not come to an end of its own, in a few words."""
-    if ended is not None:
-        return ended.reason
-    if record.timed_out:
-        return f"it did not end within {task.limit.total_seconds():g} s"
-    if record.stopped:
-        return "it was stopped"
-    return f"its end was not seen: {record.error}" if record.error else "its end was not seen"
-
-
-def ending(record: ExitRecord) -> str:
-    """How the process itself ended, in two or three words."""
-    return f"signal {record.signal}" if record.signal else f"exit code {record.exit_code}"

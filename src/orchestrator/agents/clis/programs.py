@@ -1,11 +1,13 @@
-"""Finding the program of a CLI, and what it needs to be seen of it when it runs locked in."""
+"""Finding the program of a CLI, and what has to be seen and reached of it when it runs locked in."""
 
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from orchestrator.errors import Rejected
 
@@ -63,8 +65,38 @@ def find_program(command: str, *, home: Path, path: str, wanted: Wanted) -> Path
     return place
 
 
+@dataclass(frozen=True, slots=True)
+class NpmProgram:
+    """The program of an agent CLI that npm installs; ``command`` is what the installation calls it.
+
+    ``home`` is where a relative path of it begins.
+    """
+
+    package: str
+    command: str
+    home: Path
+
+    def find(self, command: str, env: Mapping[str, str]) -> Path:
+        """The program that a project names with ``command``, else the installation's, as ``env`` finds it.
+
+        Raises:
+            Rejected: there is no such program.
+        """
+        cure = f"install it with `npm install -g {self.package}`, or set ORCH_AGENT_COMMAND to its path"
+        path = env.get("PATH", os.defpath)
+        return find_program(
+            command or self.command, home=self.home, path=path, wanted=Wanted("agent CLI", cure)
+        )
+
+
 def parts_of(program: Path) -> tuple[str, ...]:
     """What has to be readable for ``program`` to run: itself behind its links, and the packages of npm."""
     real = Path(os.path.realpath(program))
     packages = [place for place in real.parents if place.name == "node_modules"]
     return (str(program), str(packages[-1] if packages else real))
+
+
+def origin_of(address: str) -> str:
+    """Scheme, host and port of an address, without whoever it names before them."""
+    url = urlsplit(address)
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"

@@ -1,5 +1,8 @@
 """What every agent is told in its environment, whatever its kind (product §6a)."""
 
+import os
+from collections.abc import Iterable
+
 from orchestrator.ports.agent import AgentTask
 
 
@@ -19,6 +22,11 @@ def protocol_variables(task: AgentTask) -> dict[str, str]:
     }
     # What people type may hold anything; the operating system refuses a NUL byte in an environment.
     return {name: value.replace("\0", "") for name, value in values.items()}
+
+
+def handed_over(names: Iterable[str]) -> dict[str, str]:
+    """The variables of our own environment that agents get on purpose (ORCH_AGENT_ENV)."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _identity(task: AgentTask) -> dict[str, str]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from orchestrator.agents.clis import Ended, Launch, Reader, ending, why_not_over
+from orchestrator.agents.clis import Ended, Launch, Reader
+from orchestrator.agents.clis.endings import cut_short, ending, explained
 from orchestrator.agents.clis.programs import Wanted, find_program
 from orchestrator.agents.clis.protocol import protocol_variables
 from orchestrator.agents.usage import usage_in
@@ -19,6 +20,7 @@ from orchestrator.plumbing.processes import ExitRecord, clean_environment
 from orchestrator.plumbing.redaction import redact
 from orchestrator.ports.agent import (
     AgentFailed,
+    AgentOutcome,
     AgentTask,
     Finished,
     LimitReached,
@@ -84,20 +86,17 @@ class ScriptCli:
         """A reader that adds up usage lines and remembers the last words."""
         return ScriptReader()
 
-    def judge(
-        self, task: AgentTask, record: ExitRecord, read: Reader, ended: Ended | None
-    ) -> Finished | LimitReached | AgentFailed:
+    def judge(self, task: AgentTask, record: ExitRecord, read: Reader, ended: Ended | None) -> AgentOutcome:
         """0 is done, 75 a limit, the rest a failure; a run that did not end by itself has failed."""
+        if (cut := cut_short(task, record, read, ended)) is not None:
+            return cut
         usage, said = read.usage, read.last_words
-        if not record.ran:
-            return AgentFailed(usage, why_not_over(task, record, ended), record.exit_code, record.timed_out)
         if record.exit_code == 0:
             now = self._clock.now()
             return Finished(usage, record.started or now, record.ended or now)
         if record.exit_code == LIMIT_REACHED:
             return LimitReached(usage, said or "the agent asks to come back later")
-        how = ending(record)
-        return AgentFailed(usage, f"{how}: {said}" if said else how, record.exit_code)
+        return AgentFailed(usage, explained(ending(record), said), record.exit_code)
 
     def transcript(self) -> Transcript:
         """Each line is a text, but those that only count."""

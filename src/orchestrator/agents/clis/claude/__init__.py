@@ -10,7 +10,8 @@ from orchestrator.agents.clis.claude.command import ClaudeOptions, argv, endpoin
 from orchestrator.agents.clis.claude.events import ClaudeTranscript
 from orchestrator.agents.clis.claude.stream import ClaudeReader
 from orchestrator.agents.clis.claude.verdict import verdict
-from orchestrator.agents.clis.programs import Supported, Wanted, find_program, parts_of
+from orchestrator.agents.clis.programs import NpmProgram, Supported, parts_of
+from orchestrator.agents.clis.protocol import handed_over
 from orchestrator.plumbing.processes import ExitRecord
 from orchestrator.ports.agent import AgentOutcome, AgentTask, Transcript
 from orchestrator.ports.clock import Clock
@@ -26,10 +27,6 @@ KEYS: Final = frozenset(
 PACKAGE: Final = "@anthropic-ai/claude-code"
 SUPPORTED: Final = Supported("claude", f"{PACKAGE}@2", (2, 1, 100), (3, 0, 0))
 """What is driven; it was measured with 2.1.332."""
-
-_WANTED: Final = Wanted(
-    "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
-)
 
 __all__ = ("SUPPORTED", "ClaudeCli", "ClaudeOptions", "ClaudeReader")
 
@@ -50,9 +47,9 @@ class ClaudeCli:
         extra: Mapping[str, str] | None = None,
     ) -> None:
         self._clock = clock
-        self._home = home
         self._options = options if options is not None else ClaudeOptions()
         self._extra = dict(extra or {})
+        self._program = NpmProgram(PACKAGE, self._options.command, home)
 
     def version_argv(self, command: str) -> tuple[str, ...]:
         """What prints the version of ``command``; empty: that of the installation.
@@ -60,7 +57,7 @@ class ClaudeCli:
         Raises:
             Rejected: there is no such program.
         """
-        return str(self._program(command, os.environ.get("PATH", os.defpath))), "--version"
+        return str(self._program.find(command, os.environ)), "--version"
 
     def version_problem(self, said: str) -> str | None:
         """Why the version cannot be driven, and what to install; ``None`` when it can."""
@@ -68,7 +65,7 @@ class ClaudeCli:
 
     def login_problem(self) -> str | None:
         """Nothing to log in with: no key, no variable with one, and no login of the CLI itself."""
-        handed = [name for name in self._options.passthrough if name in KEYS and os.environ.get(name)]
+        handed = any(handed_over(KEYS.intersection(self._options.passthrough)).values())
         if self._options.api_key or handed or credentials_in(self._home_of_agents()).is_file():
             return None
         return "claude is not logged in: run `claude` once as this user and log in, or set ORCH_AGENT_API_KEY"
@@ -83,7 +80,7 @@ class ClaudeCli:
             Rejected: there is no such program.
         """
         env = environment(task, self._options, self._extra)
-        program = self._program(task.command, env.get("PATH", os.defpath))
+        program = self._program.find(task.command, env)
         written = files(task)
         return Launch(
             argv=argv(program, task),
@@ -114,10 +111,6 @@ class ClaudeCli:
     def transcript(self) -> Transcript:
         """How a person reads the stream."""
         return ClaudeTranscript()
-
-    def _program(self, command: str, path: str) -> Path:
-        named = command or self._options.command
-        return find_program(named, home=self._home, path=path, wanted=_WANTED)
 
 
 def credentials_in(home: Path, directory: str = "") -> Path:

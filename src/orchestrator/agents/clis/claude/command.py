@@ -1,16 +1,15 @@
 """What is started of ``claude``: its command line and its environment."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from orchestrator.agents.clis.claude.tools import TOOLS, rights_of
-from orchestrator.agents.clis.protocol import protocol_variables, request
+from orchestrator.agents.clis.programs import origin_of
+from orchestrator.agents.clis.protocol import handed_over, protocol_variables, request
 from orchestrator.plumbing.processes import clean_environment
 from orchestrator.ports.agent import AgentTask
 
@@ -74,10 +73,9 @@ def files(task: AgentTask) -> dict[str, str]:
 
 def environment(task: AgentTask, options: ClaudeOptions, extra: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a run; the more deliberate of two values wins."""
-    handed = {name: os.environ[name] for name in options.passthrough if name in os.environ}
     values = {
         **extra,
-        **handed,
+        **handed_over(options.passthrough),
         **_QUIET,
         **protocol_variables(task),
         "CLAUDE_CODE_MAX_RETRIES": str(_retries(task, options)),
@@ -94,8 +92,7 @@ def environment(task: AgentTask, options: ClaudeOptions, extra: Mapping[str, str
 
 def endpoint(env: Mapping[str, str]) -> str:
     """Scheme, host and port of the model."""
-    url = urlsplit(env.get("ANTHROPIC_BASE_URL") or PUBLIC_URL)
-    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+    return origin_of(env.get("ANTHROPIC_BASE_URL") or PUBLIC_URL)
 
 
 def _fence(task: AgentTask) -> Iterator[str]:

@@ -3,10 +3,11 @@
 import re
 from datetime import datetime
 
-from orchestrator.agents.clis import Ended, EndedBy, ending, why_not_over
+from orchestrator.agents.clis import Ended
 from orchestrator.agents.clis.claude.results import Result
 from orchestrator.agents.clis.claude.stream import ClaudeReader
 from orchestrator.agents.clis.claude.tools import rights_of
+from orchestrator.agents.clis.endings import cut_short, ending, explained
 from orchestrator.agents.clis.lines import reason
 from orchestrator.agents.clis.refusals import kind_of_status, kind_of_text
 from orchestrator.agents.reset_times import from_epoch, reset_time
@@ -28,17 +29,13 @@ def verdict(
     task: AgentTask, record: ExitRecord, read: ClaudeReader, *, ended: Ended | None, now: datetime
 ) -> AgentOutcome:
     """Neither the exit code nor the result is believed alone; ``now`` is when the run ended."""
-    if ended is not None and ended.by is EndedBy.BUDGET:
-        return BudgetReached(read.usage, ended.reason, record.exit_code)
-    by_result = ended is not None and ended.by is EndedBy.RESULT and read.result is not None
-    if not by_result and (ended is not None or not record.ran):
-        why = why_not_over(task, record, ended)
-        return AgentFailed(read.usage, why, record.exit_code, record.timed_out)
+    if (cut := cut_short(task, record, read, ended)) is not None:
+        return cut
     if read.result is None:
         return _without_result(record, read)
     if read.result.subtype in {"error_max_turns", "error_max_budget_usd"}:
         return BudgetReached(read.usage, _ceiling(task, read.result, read), record.exit_code)
-    if not read.result.is_error and (by_result or record.exit_code == 0):
+    if not read.result.is_error and (ended is not None or record.exit_code == 0):
         denied = _denied(task, read.result)
         return Finished(read.usage, record.started or now, record.ended or now, denied)
     return _in_error(record, read.result, read, now)
@@ -47,7 +44,7 @@ def verdict(
 def _without_result(record: ExitRecord, read: ClaudeReader) -> AgentOutcome:
     """A CLI that is interrupted while it waits ends with 0 and says nothing."""
     how = "it ended without a result" if record.exit_code == 0 else ending(record)
-    why = f"{how}: {read.last_words}" if read.last_words else how
+    why = explained(how, read.last_words)
     if kind_of_text(read.stray) is LimitKind.AUTH:
         return LimitReached(read.usage, why, None, LimitKind.AUTH, read.session)
     return AgentFailed(read.usage, why, record.exit_code)
@@ -57,8 +54,7 @@ def _in_error(record: ExitRecord, result: Result, read: ClaudeReader, now: datet
     kind = _refusal(result) if result.is_error else None
     if kind is None:
         how = f"{result.subtype}, {ending(record)}" if result.subtype != "success" else ending(record)
-        why = f"{how}: {read.last_words}" if read.last_words else how
-        return AgentFailed(read.usage, why, record.exit_code)
+        return AgentFailed(read.usage, explained(how, read.last_words), record.exit_code)
     until = from_epoch(read.limit_ends, now) if kind is LimitKind.RATE else None
     return LimitReached(
         read.usage,

@@ -10,7 +10,8 @@ from orchestrator.agents.clis.codex.command import CodexOptions, argv, endpoint,
 from orchestrator.agents.clis.codex.events import CodexTranscript
 from orchestrator.agents.clis.codex.stream import CodexReader
 from orchestrator.agents.clis.codex.verdict import verdict
-from orchestrator.agents.clis.programs import Supported, Wanted, find_program, parts_of
+from orchestrator.agents.clis.programs import NpmProgram, Supported, parts_of
+from orchestrator.agents.clis.protocol import handed_over
 from orchestrator.plumbing.processes import ExitRecord
 from orchestrator.ports.agent import AgentOutcome, AgentTask, Transcript
 from orchestrator.ports.clock import Clock
@@ -21,10 +22,6 @@ KEYS: Final = frozenset({"CODEX_API_KEY", "OPENAI_API_KEY"})
 PACKAGE: Final = "@openai/codex"
 SUPPORTED: Final = Supported("codex", f"{PACKAGE}@0", (0, 100, 0), (1, 0, 0))
 """What is driven; it was measured with 0.171.0."""
-
-_WANTED: Final = Wanted(
-    "agent CLI", f"install it with `npm install -g {PACKAGE}`, or set ORCH_AGENT_COMMAND to its path"
-)
 
 __all__ = ("SUPPORTED", "CodexCli", "CodexOptions", "CodexReader")
 
@@ -46,9 +43,9 @@ class CodexCli:
         extra: Mapping[str, str] | None = None,
     ) -> None:
         self._clock = clock
-        self._home = home
         self._options = options if options is not None else CodexOptions()
         self._extra = dict(extra or {})
+        self._program = NpmProgram(PACKAGE, self._options.command, home)
 
     def version_argv(self, command: str) -> tuple[str, ...]:
         """What prints the version of ``command``; empty: that of the installation.
@@ -56,7 +53,7 @@ class CodexCli:
         Raises:
             Rejected: there is no such program.
         """
-        return str(self._program(command, os.environ.get("PATH", os.defpath))), "--version"
+        return str(self._program.find(command, os.environ)), "--version"
 
     def version_problem(self, said: str) -> str | None:
         """Why the version cannot be driven, and what to install; ``None`` when it can."""
@@ -64,7 +61,7 @@ class CodexCli:
 
     def login_problem(self) -> str | None:
         """Nothing to log in with: no key, no variable with one, and no login of the CLI itself."""
-        handed = [name for name in self._options.passthrough if name in KEYS and os.environ.get(name)]
+        handed = any(handed_over(KEYS.intersection(self._options.passthrough)).values())
         home = self._options.agent_home or Path.home()
         if self._options.api_key or handed or (home / ".codex" / "auth.json").is_file():
             return None
@@ -77,7 +74,7 @@ class CodexCli:
             Rejected: there is no such program.
         """
         env = environment(task, self._options, self._extra)
-        program = self._program(task.command, env.get("PATH", os.defpath))
+        program = self._program.find(task.command, env)
         return Launch(
             argv=argv(program, task, self._options),
             env=env,
@@ -102,10 +99,6 @@ class CodexCli:
     def transcript(self) -> Transcript:
         """How a person reads the events."""
         return CodexTranscript()
-
-    def _program(self, command: str, path: str) -> Path:
-        named = command or self._options.command
-        return find_program(named, home=self._home, path=path, wanted=_WANTED)
 
 
 def _login(env: Mapping[str, str], options: CodexOptions) -> tuple[str, ...]:

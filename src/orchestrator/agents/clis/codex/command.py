@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-from orchestrator.agents.clis.protocol import protocol_variables, request
+from orchestrator.agents.clis.programs import origin_of
+from orchestrator.agents.clis.protocol import handed_over, protocol_variables, request
 from orchestrator.agents.prices import Price
 from orchestrator.errors import Rejected
 from orchestrator.pipeline.stages import Role
@@ -71,8 +71,7 @@ def argv(program: Path, task: AgentTask, options: CodexOptions) -> tuple[str, ..
 
 def environment(task: AgentTask, options: CodexOptions, extra: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a run; the more deliberate of two values wins."""
-    handed = {name: os.environ[name] for name in options.passthrough if name in os.environ}
-    values = {**extra, **handed, **protocol_variables(task)}
+    values = {**extra, **handed_over(options.passthrough), **protocol_variables(task)}
     if options.api_key:
         values[KEY_VARIABLE] = options.api_key
     if options.agent_home is not None:
@@ -83,8 +82,7 @@ def environment(task: AgentTask, options: CodexOptions, extra: Mapping[str, str]
 
 def endpoint(options: CodexOptions) -> str:
     """Scheme, host and port of the model."""
-    url = urlsplit(options.base_url or (PUBLIC_URL if options.api_key else LOGIN_URL))
-    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+    return origin_of(options.base_url or (PUBLIC_URL if options.api_key else LOGIN_URL))
 
 
 def git_places(workspace: Path) -> tuple[str, ...]:

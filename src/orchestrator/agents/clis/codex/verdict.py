@@ -4,8 +4,9 @@ import re
 from datetime import datetime
 from typing import Final
 
-from orchestrator.agents.clis import Ended, EndedBy, ending, why_not_over
+from orchestrator.agents.clis import Ended
 from orchestrator.agents.clis.codex.stream import CodexReader
+from orchestrator.agents.clis.endings import cut_short, ending, explained
 from orchestrator.agents.clis.lines import reason
 from orchestrator.agents.clis.refusals import kind_of_status, kind_of_text
 from orchestrator.agents.reset_times import reset_time
@@ -14,7 +15,6 @@ from orchestrator.ports.agent import (
     AgentFailed,
     AgentOutcome,
     AgentTask,
-    BudgetReached,
     Finished,
     LimitKind,
     LimitReached,
@@ -27,20 +27,15 @@ def verdict(
     task: AgentTask, record: ExitRecord, read: CodexReader, *, ended: Ended | None, now: datetime
 ) -> AgentOutcome:
     """Success is exit code 0 and a completed turn; ``now`` is when the run ended."""
-    if ended is not None and ended.by is EndedBy.BUDGET:
-        return BudgetReached(read.usage, ended.reason, record.exit_code)
-    by_result = ended is not None and ended.by is EndedBy.RESULT and read.result_seen
-    if not by_result and (ended is not None or not record.ran):
-        why = why_not_over(task, record, ended)
-        return AgentFailed(read.usage, why, record.exit_code, record.timed_out)
-    if read.completed and (by_result or record.exit_code == 0):
+    if (cut := cut_short(task, record, read, ended)) is not None:
+        return cut
+    if read.completed and (ended is not None or record.exit_code == 0):
         return Finished(read.usage, record.started or now, record.ended or now)
     kind = _refusal(read.failure)
     if kind is not None:
         return LimitReached(read.usage, reason(read.failure), reset_time(read.failure, now), kind)
     how = "it ended without a result" if record.exit_code == 0 and not read.failure else ending(record)
-    why = f"{how}: {read.last_words}" if read.last_words else how
-    return AgentFailed(read.usage, why, record.exit_code)
+    return AgentFailed(read.usage, explained(how, read.last_words), record.exit_code)
 
 
 def _refusal(failure: str) -> LimitKind | None:
